@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 MIN_WORKLOADS, MIN_PODS, MIN_GROWTH = 5, 10, 4
-"""What a cycle may change whatever its shares say: in a small fleet a share would be nothing."""
+"""Smallest change allowed in a cycle, whatever its shares: in a small fleet a share would round to nothing."""
 MAX_WORKLOADS = 500
 """Whatever the share says: each is two requests, one after the other, and other steps of the cycle wait."""
 MAX_PODS_PER_WORKLOAD = 10_000
@@ -37,7 +37,7 @@ class Move(NamedTuple):
     pods: int = 0
     """Pods that there are."""
     measured: int = 0
-    """What the measured demand alone asks for: no limit holds that back."""
+    """Count that measured demand alone needs: no limit holds that back."""
 
     @property
     def lowers(self) -> bool:
@@ -51,13 +51,13 @@ class Move(NamedTuple):
 
     @property
     def multiplies(self) -> float:
-        """How many times its present pods the workload is to have."""
+        """Ratio of the desired to the present pods of the workload."""
         return self.desired / max(1, self.pods, self.written)
 
 
 @dataclass(slots=True)
 class CycleLimits:
-    """What is left of the limits of one cycle: workloads that may be changed, pods that may be added."""
+    """Remaining limits of one cycle: workloads that may be changed, pods that may be added."""
 
     fleet: int
     """Workloads in the mode, or with a value of ours."""
@@ -109,9 +109,9 @@ def in_turn(items: Sequence[T], turn: int, limit: int = MAX_WORKLOADS) -> list[T
 
 
 def workloads_to_read(needy: Iterable[WorkloadId], refused: Iterable[WorkloadId]) -> list[WorkloadId]:
-    """Return the workloads that a cycle looks at: one of each namespace in turn, the neediest of it first.
+    """Return the workloads in the order of a cycle: one of each namespace in turn, the neediest first.
 
-    Those that were `refused` come last, and of them what was refused longest ago first.
+    Those that were `refused` come last, the ones refused longest ago first.
     """
     places = {id_: place for place, id_ in enumerate(refused)}
     turns = namespaces_in_turn(needy, attrgetter("namespace"))
@@ -119,7 +119,7 @@ def workloads_to_read(needy: Iterable[WorkloadId], refused: Iterable[WorkloadId]
 
 
 def namespaces_in_turn(objects: Iterable[T], namespace: Callable[[T], str]) -> list[T]:
-    """Return one object of each namespace in turn, those of one namespace in the order in which they come."""
+    """Return the objects with namespaces taking turns; within a namespace their order stays."""
     count: Counter[str] = Counter()
     ranked: list[tuple[int, T]] = []
     for candidate in objects:

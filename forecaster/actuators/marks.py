@@ -1,4 +1,4 @@
-"""What is written beside an object: labels and annotations that say it is ours, and Events about changes."""
+"""Marks on objects: the labels and annotations that say an object was changed by us, and Events about changes."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class RawMeta(Wire, frozen=True):
 
 
 class RawObject(Wire, frozen=True):
-    """What marks are removed from."""
+    """An object from which marks are removed."""
 
     metadata: RawMeta = RawMeta()
 
 
 class MergePatch(Wire, frozen=True):
-    """What is merged into an object, or into a subresource of it."""
+    """Fields of a merge patch for an object or its subresource."""
 
     metadata: dict[str, Any]
     spec: dict[str, Any] | None = None
@@ -108,7 +108,7 @@ class EventKind(NamedTuple):
 
 
 def event(involved: InvolvedObject, about: str, kind: EventKind, message: str, at: datetime) -> EventObject:
-    """What `kubectl describe` shows. Its name is made of what it is about: sent twice it is one."""
+    """Return the Event that `kubectl describe` shows. Its name is made of its subject: sent twice it is one Event."""
     digest, now = hashlib.sha256(about.encode()).hexdigest()[:16], instant_text(at)
     return EventObject(
         ObjectMeta(

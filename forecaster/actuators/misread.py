@@ -49,10 +49,10 @@ class HpaWarnings:
         """Offers have no part in it."""
 
     def act(self, now: datetime) -> Effected:
-        """One Event for each that is new or was told an hour ago; one that is refused is tried again in an hour.
+        """Send one Event for each fault that is new or was sent an hour ago; a refused one is tried again in an hour.
 
         Raises:
-            UnreachableError: the API server does not answer; the rest is told in the next cycle.
+            UnreachableError: the API server does not answer; the other Events are sent in the next cycle.
         """
         wrong = {(misread.hpa.uid, misread.why): misread for misread in self.misread()}
         self.warned_at = {key: at for key, at in self.warned_at.items() if key in wrong}
@@ -62,12 +62,12 @@ class HpaWarnings:
         return Effected(self.fence.leading(), Counter(), Counter(), tuple(failures))
 
     def _due(self, wrong: Mapping[tuple[str, str], Misread], now: datetime) -> list[tuple[tuple[str, str], Misread]]:
-        """Return those to be told now, what was told longest ago first."""
+        """Return the faults to be sent now, those sent longest ago first."""
         due = [each for each in wrong.items() if abs(now - self.warned_at.get(each[0], LONG_AGO)) >= EVENT_INTERVAL]
         return sorted(due, key=lambda each: self.warned_at.get(each[0], LONG_AGO))[:MAX_EVENTS]
 
     def _warn(self, key: tuple[str, str], misread: Misread, now: datetime) -> str:
-        """What went wrong with one Event; its namespace may be going, or have a full quota."""
+        """Send one Event; return the failure. Its namespace may be terminating, or have a full quota."""
         self.warned_at[key] = now
         try:
             create_event(self.client, warning_of(misread, now))
@@ -80,7 +80,7 @@ class HpaWarnings:
 
 
 def warning_of(misread: Misread, at: datetime) -> EventObject:
-    """Return the Event about an HPA, a fault and an hour: two replicas make one Event of it."""
+    """Return the Event about an HPA, a fault and an hour: two replicas send the same Event."""
     hpa, hour = misread.hpa, at.timestamp() // EVENT_INTERVAL.total_seconds()
     involved = InvolvedObject(hpa.namespace, hpa.name, hpa.uid, "autoscaling/v2", "HorizontalPodAutoscaler")
     return event(involved, f"{hpa.uid} {misread.why} {hour:.0f}", MISREAD, misread.why[:MESSAGE_MAX], at)

@@ -46,7 +46,7 @@ class CycleNeighbours:
         followed: Followed | None = None,
         hpas: Mapping[WorkloadId, Collection[Key]] = NOT_WATCHED,
     ) -> None:
-        """`hpas` are those of each workload as they are watched; another thread may change them."""
+        """`hpas` are the watched HPAs of each workload; another thread may change them."""
         self._client, self._paths, self._followed, self._hpas = client, paths, followed, hpas
         self._known: tuple[datetime, Neighbours] | None = None
         self._scaling: Mapping[WorkloadId, frozenset[Key]] = {}
@@ -63,9 +63,9 @@ class CycleNeighbours:
         return self._known[1]
 
     def since(self, id_: WorkloadId, concern: Concern) -> str:
-        """What scales or sizes a workload now and did not when this cycle looked, in words; empty where nothing does.
+        """Name the controllers of a workload that were not there when this cycle began; empty without any.
 
-        Of collections that are watched: the others were listed in this cycle.
+        Only watched collections can change within a cycle: the others were listed in it.
         """
         new = frozenset(self._hpas.get(id_, ())) - self._scaling.get(id_, frozenset())
         reasons = [f"HPA {name} scales it" for _, name in sorted(new) if HPAS in concern.paths]

@@ -51,7 +51,7 @@ class PolicyStatusWriter:
     log: AuditLog
     sender: StatusSender[PolicyStatusWrite] = field(init=False)
     _inputs: tuple[object, ...] = ()
-    """What statuses were made of last."""
+    """Inputs of the last statuses."""
 
     def __post_init__(self) -> None:
         self.sender = StatusSender(self.write, self._lost, self.fence, self.log)
@@ -94,6 +94,6 @@ class PolicyStatusWriter:
 
 
 def policy_event(policy: PolicyResource, condition: Condition, at: datetime) -> EventObject:
-    """What `kubectl describe predictivepolicy` shows of a change."""
+    """Return the Event that `kubectl describe predictivepolicy` shows for a change."""
     involved = InvolvedObject("", policy.name, policy.uid, API_VERSION, DEFAULTS)
     return condition_event(involved, policy.generation, condition, at, warns=condition.status == "False")

@@ -1,9 +1,9 @@
-"""WriteQueue: the intended writes of one actuator, carried out one after the other. All actuators share it.
+"""WriteQueue: the intended writes of one actuator, carried out one after the other. All actuators use it.
 
 Keyed by object, so that one object harms itself only: a webhook of its namespace may refuse its writes or answer late,
 each time. Namespaces take turns, those with failing objects come last, and of the objects that failed before a few are
-tried in each cycle, all of them as soon as one succeeds. Limits are charged for what was written. Each change is noted
-before it is sent, right after the last look at whether this replica may still write.
+tried in each cycle, all of them as soon as one succeeds. Limits are charged for completed writes. Each change is logged
+before it is sent, right after the last check whether this replica may still write.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ MAX_FAILED_AGAIN = 20
 LONG_WAIT = timedelta(minutes=10)
 """Time after which a namespace that waits for its turn is named."""
 RESUME_DURATION = timedelta(hours=1)
-"""How long the word of a person lifts the brake: a fleet goes down over several cycles."""
+"""Time for which a person's command lifts the brake: a fleet shrinks over several cycles."""
 FIRST, RAISES, LOWERS = range(3)
 """Order of changes: what is not limited and what is worse off, raises, what takes pods away."""
 
@@ -105,7 +105,8 @@ class WriteQueue:
     seconds: Callable[[], float] = time.monotonic
     """Monotonic clock, for durations."""
     conflict: Callable[[WorkloadId], str] = lambda _: ""
-    """What scales or sizes a workload since this cycle looked, in words; nothing is written then."""
+    """Names the controllers that scale or size a workload since the cycle began; a write is refused if there are any.
+    """
     budget_seconds: float = BUDGET_SECONDS
     max_trouble: int = MAX_TROUBLE
     refused: Mapping[tuple[str, ...], str] = field(default_factory=dict)
@@ -115,7 +116,7 @@ class WriteQueue:
     turns: WriteTurns = field(default_factory=WriteTurns)
     """Failed writes, which wait for their next turn."""
     starving: Mapping[str, datetime] = field(default_factory=dict)
-    """Since when changes of a namespace wait while those of others are tried."""
+    """Instants since when changes of a namespace wait while those of others are tried."""
     braked_at: datetime | None = None
     """Since when the brake holds what would go down; None: it is off."""
 

@@ -30,7 +30,7 @@ class MarkedObject(WrittenObject, Protocol):
 
     @property
     def fault(self) -> str:
-        """Why the owner's value is not known."""
+        """Reason why the owner's value is not known."""
 
     @property
     def field_value(self) -> str:
@@ -50,7 +50,7 @@ class ReleaseLine(NamedTuple):
 
 @dataclass
 class CommandFence:
-    """Fence and log of a person's command: no Lease is asked, and each line is printed."""
+    """Fence and log of a person's command: no Lease is needed, and each line is printed."""
 
     fault: str = ""
     paused: bool = False

@@ -26,16 +26,16 @@ if TYPE_CHECKING:
 
 
 class Health(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is seen of one workload at one instant; None is not known."""
+    """Health of one workload at one instant; None where a value is not known."""
 
     desired: int | None = msgspec.field(default=None, name="wanted")
-    """Pods that are asked for."""
+    """Requested pods."""
     ready: int | None = None
     """Pods that serve, with those that have not been ready for less than a minute."""
     restarted: int | None = None
     """Pods with a container that restarted lately; of new pods those where that happened more than once."""
     release: str = ""
-    """What its pods are made from; it changes when its owner rolls something out."""
+    """Version of the pods; it changes when the owner rolls something out."""
     errors: float | None = None
     """The signal of errors that its policy names."""
     limit: float | None = None
@@ -66,9 +66,9 @@ def no_health(_since: Mapping[WorkloadId, datetime], _now: datetime) -> Mapping[
 
 
 def worse(before: Health, now: Health, worse_by: float) -> str:
-    """Why a workload is worse off than `before`, by more than `worse_by`, a share of its pods; empty where it is not.
+    """Say why a workload is worse than `before` by more than `worse_by`, a share of its pods; else empty.
 
-    Only while its pods are made from the same release: what its owner rolled out meanwhile is no change of ours.
+    Compared only while its pods are of the same release: a rollout of the owner is not our change.
     """
     if before.release != now.release:
         return ""
@@ -77,7 +77,7 @@ def worse(before: Health, now: Health, worse_by: float) -> str:
 
 
 def errors_worse(before: float | None, now: float | None, limit: float | None, worse_by: float) -> str:
-    """Why a signal of errors is worse: above its limit, and by `worse_by`, a share, above what it was."""
+    """Say why a signal of errors is worse: above its limit, and above the former value by `worse_by`, a share."""
     if before is None or now is None or limit is None or now <= limit or now <= before * (1 + worse_by):
         return ""
     return f"errors are {now:.3g}, above the limit of {limit:g}, and were {before:.3g}"
@@ -125,7 +125,7 @@ class RecentChange(msgspec.Struct, frozen=True, tag="watched", omit_defaults=Tru
     health: Health
     """Before the first change."""
     times: int = 0
-    """How often a change was taken back before."""
+    """Number of earlier rollbacks."""
 
 
 class Rollback(msgspec.Struct, frozen=True, tag="rolled-back"):
@@ -154,7 +154,7 @@ def lasts(until: datetime | None, now: datetime) -> bool:
 def watch_after(
     before: Watch, count: int, health: Health, now: datetime, rules: LimitSettings, *, raised: bool
 ) -> RecentChange | None:
-    """What is written down beside a change of `count`; None where nothing of its workload is known to compare with."""
+    """Return the watch to store with a change of `count`; None where there is no health to compare with."""
     if not rules.roll_back or not health.comparable:
         return None
     if isinstance(before, RecentChange) and before.raised == raised and abs(now - before.since) < rules.watch_for:
@@ -172,7 +172,7 @@ def _times(before: Watch, health: Health, now: datetime, rules: LimitSettings) -
 
 
 def why_worse(watch: Watch, health: Health, now: datetime, rules: LimitSettings) -> str:
-    """Why a count that is watched is to be taken back; empty where it is not."""
+    """Say why a watched count is to be taken back; empty where it is not."""
     if isinstance(watch, RecentChange) and rules.roll_back and timedelta(0) <= now - watch.at < rules.watch_for:
         return worse(watch.health, health, rules.worse_by)
     return ""
@@ -184,7 +184,7 @@ def held(watch: Watch, now: datetime) -> Rollback | None:
 
 
 def rolled_back(watch: Watch, why: str, now: datetime, rules: LimitSettings) -> Rollback:
-    """What is written down beside a count that was taken back: each hold is twice as long as the one before."""
+    """Return the hold to store with a count that was taken back: each hold is twice as long as the one before."""
     times = watch.times if watch else 0
     held_for = min(rules.rolled_back_for * 2 ** min(times, MAX_DOUBLINGS), MAX_HOLD)
     return Rollback(now + held_for, times + 1, why)

@@ -45,11 +45,11 @@ GONE = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT})
 
 
 UNDECLARED = "failed to create typed patch object"
-"""How an API server begins to say that a definition does not know a field that is applied."""
+"""Prefix of the API server's error when a definition does not declare an applied field."""
 
 
 class StatusPatch(Wire, frozen=True):
-    """What is applied to the status subresource."""
+    """Fields applied to the status subresource."""
 
     api_version: str
     kind: str
@@ -58,7 +58,7 @@ class StatusPatch(Wire, frozen=True):
 
 
 class StatusMerge(Wire, frozen=True):
-    """What is merged into it; a None takes a field away."""
+    """Fields merged into the status; None removes a field."""
 
     metadata: dict[str, str]
     status: dict[str, Any]
@@ -88,7 +88,7 @@ class StatusSender(Generic[W]):
     write: Callable[[W], None]
     """Raises ApiError."""
     lost: Callable[[W], None]
-    """Is told of each status that was not written, so that the next cycle makes it anew."""
+    """Called with each status that was not written, so that the next cycle makes it again."""
     fence: Fence
     log: AuditLog
     outcomes: Counter[str] = field(default_factory=Counter)
@@ -192,7 +192,8 @@ class StatusWriter:
     disabled: Collection[str]
     """Modes that write to the cluster and are not enabled."""
     refusal: Callable[[WorkloadId], tuple[str, str] | None] = lambda _: None
-    """Why a workload was left as it is in the last cycle although its policy would have it changed: word, sentence."""
+    """Reason, as a word and a sentence, why the last cycle left a workload unchanged although its policy asks for a
+    change."""
     seconds: Callable[[], float] = time.monotonic
     """Monotonic clock, for durations."""
     sender: StatusSender[AutoscalerWrite] = field(init=False)
@@ -236,7 +237,7 @@ class StatusWriter:
         return writes
 
     def _facts(self, cycle: OfferedCycle, id_: WorkloadId) -> tuple[object, ...]:
-        """What decides whether a status may be another one than before, of the columns, and why nothing is written."""
+        """Return the columns, and the refusal, that decide whether a status may differ from the last one."""
         row, refusal = cycle.rows.get(id_), self.refusal(id_)
         if row is None:
             return (refusal,)
@@ -274,7 +275,7 @@ def status_there(status: msgspec.Raw, kind: type[S]) -> S:
 
 
 def event_of(resource: AutoscalerResource, condition: Condition, at: datetime) -> EventObject:
-    """What `kubectl describe predictiveautoscaler` shows of a change."""
+    """Return the Event that `kubectl describe predictiveautoscaler` shows for a change."""
     involved = InvolvedObject(resource.namespace, resource.name, resource.uid, API_VERSION, AUTOSCALER)
     warns = condition.type == "Ready" and condition.status == "False"
     return condition_event(involved, resource.generation, condition, at, warns=warns)

@@ -1,4 +1,4 @@
-"""What every actuator speaks: changes of objects, refusals, and the ports through which changes are carried out."""
+"""Values shared by all actuators: changes of objects, refusals, and the ports through which changes are carried out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MANAGER = "forecaster"
 
 
 class Change(StrEnum):
-    """What a write does. Few values: they are labels of metrics."""
+    """Kind of a write. There are few values, because they are labels of metrics."""
 
     RAISE = "raise"
     LOWER = "lower"
@@ -33,13 +33,13 @@ class Change(StrEnum):
     EVICT = "evict"
     """Evict a pod whose node cannot grant its size."""
     SETTLE = "settle"
-    """What was resized has kept well and is no longer watched."""
+    """A resized pod has proven itself and is no longer watched."""
     ROLL_BACK = "roll-back"
     """The value before ours again, because pods are worse off since."""
 
 
 class RefusalReason(StrEnum):
-    """Why an object is left as it is. Few values: they are labels of metrics."""
+    """Reason for leaving an object unchanged. There are few values, because they are labels of metrics."""
 
     SECOND_WRITER = "second-writer"
     OWNED = "owned"
@@ -56,7 +56,7 @@ class RefusalReason(StrEnum):
     HELD = "held"
     """The mode was left; the count stays until the measured demand allows the owner's."""
     QUOTA = "quota"
-    """The pods that are asked for do not fit into a quota of their namespace."""
+    """The requested pods do not fit into a quota of their namespace."""
     RESTARTS = "restarts"
     OUTSIDE_WINDOW = "outside-window"
     """Sizes change at other times, as the policy says."""
@@ -84,7 +84,7 @@ class WrittenObject(Protocol):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """What tells it from others of the same actuator."""
+        """Key among the objects of the same actuator."""
 
     @property
     def version(self) -> str:
@@ -126,11 +126,11 @@ class ClusterWrite(Protocol):
 
     @property
     def change(self) -> Change:
-        """What it does."""
+        """Kind of the change."""
 
     @property
     def reason(self) -> str:
-        """Why."""
+        """Reason for the change."""
 
     @property
     def move(self) -> Move | None:

@@ -31,7 +31,7 @@ BACKOFF_SECONDS = (0.2, 1.0, 5.0, 30.0)
 SERVING = (sys.executable, "-m", "forecaster.serving")
 """The serving process, before its options."""
 NOT_STARTED = os.EX_OSERR
-"""Exit code that is told of a child that the system could not start."""
+"""Exit code reported for a child that the system could not start."""
 HEALTHY_SECONDS = 60.0
 """After this long alive, the next death counts as the first again."""
 
@@ -193,9 +193,9 @@ class ServingProcess:
         self._kept.start()
 
     def tell(self, message: bytes) -> None:
-        """Say whether the table of a cycle could be written, which no table can tell, or whether tables are made here.
+        """Send whether a table was written, which no table can say, or whether this replica computes tables.
 
-        The latter is said again now and then, since a child may be a new one.
+        The latter is repeated now and then, since a child may be a new one.
         """
         if self._kept is not None:
             self._kept.tell(message)

@@ -36,7 +36,7 @@ class StatusMetrics(Collector):
 
 
 class LiveMetrics(Collector):
-    """What is watched at the API server, by the path of the collection."""
+    """Metrics of watches at the API server, by the path of the collection."""
 
     def __init__(self, watches: Iterable[Watch[Any, Any]], misread: Callable[[], Sequence[object]]) -> None:
         self._watches, self._misread, self._began = watches, misread, time.time()
@@ -108,7 +108,7 @@ class CertificateMetrics(Collector):
 
 
 class EffectMetrics:
-    """What is done to the cluster."""
+    """Metrics of effects on the cluster."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         gauge, counter = partial(Gauge, registry=registry), partial(Counter, registry=registry)

@@ -151,7 +151,7 @@ def election_of(settings: Settings, parts: ExitStack, address: str = "") -> Elec
 
 
 class ClusterWriters(NamedTuple):
-    """All that writes to the cluster; None where nothing is enabled that needs it."""
+    """All writers to the cluster; None where no enabled mode needs it."""
 
     actuators: Actuators | None = None
     statuses: StatusWriter | None = None
@@ -169,7 +169,7 @@ class ClusterWriters(NamedTuple):
 
 
 def nothing_observed(settings: Settings) -> Observed:
-    """What is known of workloads before anything was seen of them."""
+    """Return the empty state of observations."""
     return Observed(LeadTimes(settings.cycle.interval), ForecastGates(model=settings.forecast.model))
 
 
@@ -215,7 +215,7 @@ def _source_once(settings: Settings) -> Source:
 
 
 class ServiceFacts(NamedTuple):
-    """What the service reads, and live facts, which are None where the settings ask for none."""
+    """The source of the service, and live facts, which are None where the settings disable them."""
 
     source: Source
     live: LiveFacts | None
@@ -230,7 +230,7 @@ def wants_live(settings: Settings) -> bool:
 def service_source(
     settings: Settings, table: Path, log: Log, parts: ExitStack, clock: Callable[[], datetime]
 ) -> ServiceFacts:
-    """What is read, with live facts over it where the settings ask for them; `parts` closes both."""
+    """Return the source, with live facts where the settings enable them; `parts` closes both."""
     source = source_of(settings)
     parts.callback(close, source)
     if not wants_live(settings):

@@ -1,4 +1,4 @@
-"""What the demo plays on: recorded load behind an endpoint on loopback, and the service's own cycle that reads it."""
+"""Parts of the demo: recorded load behind an endpoint on loopback, and the service's own cycle that reads it."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 
 DEMO_HISTORY = timedelta(days=11)
-"""How much the service can look back on when the play begins: beyond what the shipped prior has learned from."""
+"""History before the play begins: beyond the span that trained the shipped prior."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,9 +86,9 @@ NOTE = "recorded load, played by the demo: no cluster is behind it"
 STATED_SETTINGS = ("prometheus.url", "prometheus.read_timeout_seconds", "policy.horizontal.requests_metric")
 """Settings of the demo that are not the default."""
 PATIENCE_SECONDS = 600.0
-"""How long the demo waits for its own endpoint, a thread of this process: on a busy machine answers are only late."""
+"""Time-out of the demo's own endpoint, a thread of this process: on a busy machine answers are only late."""
 NEVER_STALE = timedelta(days=100 * 365)
-"""What is recorded is as old as it is."""
+"""Recorded samples never count as stale."""
 
 
 @contextmanager
@@ -114,7 +114,7 @@ def on_dashboard(stage: Stage, port: int) -> Iterator[str]:
 
 
 def _publisher(stage: Stage, path: Path) -> OfferPublisher:
-    """What `forecaster run` publishes of a cycle: the table, and the pictures beside it."""
+    """Return the publisher of `forecaster run`: the table, and the pictures beside it."""
     cycle, paths, signals = stage.cycle, Paths(), Settings().signal_table
     cycle.forecaster.paths = paths
     given: dict[str, Any] = {
@@ -134,9 +134,9 @@ def _publisher(stage: Stage, path: Path) -> OfferPublisher:
 
 
 def settings_for(url: str) -> Settings:
-    """What a user would write for this cluster: the address, and the name of the request rate; the rest is default.
+    """Return the settings that a user would write: the address, and the name of the request rate; the rest is default.
 
-    Only the time to wait for an answer is longer, because the endpoint shares the cores with the demo itself.
+    Only the time-out is longer, because the endpoint shares the cores with the demo itself.
     """
     prometheus = {"url": url, "read_timeout_seconds": PATIENCE_SECONDS}
     policy = {"horizontal": {"requests_metric": REQUESTS_METRIC}}
@@ -200,10 +200,10 @@ TARGET_SWEEP = (1.05, 0.95, 0.9, 0.85, 0.75, 0.65)
 
 
 def compared(stage: Stage, decisions: Mapping[WorkloadId, Sequence[DecidedCount]], until: datetime) -> Comparison:
-    """What the counts of a play were worth as floors, beside the plain HPA at its own and at other targets.
+    """Compare the counts of a play, as floors, with the plain HPA at its own and at other targets.
 
-    More pods are always short less often, so the floors are compared with what any owner can do without a forecast:
-    lower the targets until the plain HPA spends the same pod-hours.
+    More pods always have less shortage, so the floors are compared with the choice of any owner without a forecast:
+    lower targets until the plain HPA spends the same pod-hours.
     """
     return outcome_of(
         of_recording(stage.recording),
@@ -217,7 +217,7 @@ def compared(stage: Stage, decisions: Mapping[WorkloadId, Sequence[DecidedCount]
 
 
 def show_pods(fleet: RecordedFleet, simulated: Simulated, now: datetime) -> None:
-    """Let the endpoint tell what has become of the pods."""
+    """Set the pods that the endpoint reports."""
     for id_, pods in simulated.items():
         shown = fleet[id_]
         if (shown.replicas, shown.ready_replicas) != (pods.asked, pods.ready):

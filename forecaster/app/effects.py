@@ -1,4 +1,4 @@
-"""What acts on the cluster, put together from settings: one Lease, one writer for each mode that is enabled."""
+"""Writers to the cluster, composed from settings: one Lease, one writer for each enabled mode."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ CONCERNS = {
     "scale": Concern(frozenset({HPAS, SCALED_OBJECTS, VPAS}), CPU),
     "resize": Concern(frozenset({VPAS})),
 }
-"""What must not have come beside a workload when it is written, by what writes it."""
+"""Other controllers, by mode, that must not act on a workload when it is written."""
 
 
 class ClusterActuator(Protocol):
@@ -71,11 +71,11 @@ class ClusterActuator(Protocol):
         """The offers that are acted on."""
 
     def act(self, now: datetime) -> Effected:
-        """What was written. Raises ApiError."""
+        """Write, and return the effect. Raises ApiError."""
 
 
 class HasLastingRefusals(Protocol):
-    """What names workloads that it leaves as they are."""
+    """A part that names the workloads it leaves unchanged."""
 
     @property
     def lasting(self) -> Mapping[WorkloadId, WriteRefusal]:
@@ -96,7 +96,7 @@ class Actuators:
         self.election, self.parts, self._refusing, self._begin = election, parts, refusing, begin
 
     def refusal(self, id_: WorkloadId) -> tuple[str, str] | None:
-        """Why a workload is left as it is although its policy would have it changed: a word and a sentence."""
+        """Return why a workload is left unchanged although its policy asks for a change: a word and a sentence."""
         refusal = next((actuator.lasting[id_] for actuator in self._refusing if id_ in actuator.lasting), None)
         return (str(refusal.code), refusal.message) if refusal else None
 
@@ -106,7 +106,7 @@ class Actuators:
             actuator.receive(cycle)
 
     def act(self, now: datetime) -> Mapping[str, Effected]:
-        """What each did."""
+        """Run all actuators; return the effect of each."""
         self._begin()
         return {name: self._acted(name, actuator, now) for name, actuator in self.parts.items()}
 
@@ -129,12 +129,12 @@ def cluster_writers(
     source: Source | None = None,
     unjudged: Callable[[WorkloadId], bool] = lambda _: False,
 ) -> ClusterWriters:
-    """What is enabled of it, under one election; `table` is what the serving process reads, `source` tells errors.
+    """Return the enabled writers, under one election; `table` is read by the serving process, `source` reports errors.
 
     `unjudged` says whether the gate of a workload has not been judged since the start.
 
     Raises:
-        ClientConfigError: there is no way to the API server.
+        ClientConfigError: the API server cannot be reached.
     """
     cluster = live.source.live if live else None
     enabled = (settings.floor, settings.scale, settings.resize, settings.resources)
@@ -162,9 +162,9 @@ def status_writer(
     election: Election | None,
     refusal: Callable[[WorkloadId], tuple[str, str] | None] = lambda _: None,
 ) -> StatusWriter | None:
-    """What writes the status of PredictiveAutoscalers, in a thread of its own; None where none are watched.
+    """Return the writer of the status of PredictiveAutoscalers, in its own thread; None where they are not watched.
 
-    `refusal` says why a workload is left as it is although its policy would have it changed.
+    `refusal` says why a workload is left unchanged although its policy asks for a change.
     """
     stated = live.stated if live else None
     if stated is None or election is None:
@@ -186,7 +186,7 @@ def status_writer(
 def policy_status_writer(
     settings: Settings, log: AuditLog, parts: ExitStack, live: LiveCluster | None, election: Election | None
 ) -> PolicyStatusWriter | None:
-    """What writes the status of PredictivePolicies, in a thread of its own; None where none are watched."""
+    """Return the writer of the status of PredictivePolicies, in its own thread; None where they are not watched."""
     stated = live.stated if live else None
     if stated is None or election is None:
         return None
@@ -222,10 +222,10 @@ def actuators(
     source: Source | None = None,
     unjudged: Callable[[WorkloadId], bool] = lambda _: False,
 ) -> Actuators | None:
-    """What writes, by the election of the replica that does; None where nothing is enabled.
+    """Return the actuators, under the election of this replica; None where none is enabled.
 
     Raises:
-        ClientConfigError: there is no way to the API server.
+        ClientConfigError: the API server cannot be reached.
     """
     if not (settings.floor.enabled or settings.scale.enabled or settings.resize.enabled):
         return None
@@ -247,12 +247,12 @@ def actuators(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedParts:
-    """What the modes have in common; each method is one of them."""
+    """Parts shared by the modes; each method makes one mode."""
 
     settings: Settings
     election: Election
     facts: LiveCluster | None
-    """What is watched of the cluster that is written to."""
+    """Watches of the cluster that is written to."""
     client: ApiClient
     reader: ApiClient
     hpas: Autoscalers
@@ -292,7 +292,7 @@ class SharedParts:
         )
 
     def initial(self, path: Path, starts: StartBoosts) -> InitialActuator:
-        """Sizes of pods that are made, told to the webhook in a file."""
+        """Return the actuator for sizes of new pods, which the webhook reads from a file."""
         settings, election = self.settings, self.election
         election.tell_pause = PauseMark(path).put
         daemons = self.facts.daemons if self.facts else dict
@@ -301,7 +301,7 @@ class SharedParts:
 
 
 def start_boosts(settings: Settings, parts: ExitStack, table: Path) -> StartBoosts:
-    """What the process before this one learned of starts, to go on from with a client that `parts` close."""
+    """Restore the start-up usage learned by the previous process; `parts` closes its client."""
     given = NewPodsFile(new_pods_path(table)).latest()
     known = {id_: size.boosts for id_, size in given.by_workload().items() if size.boosts} if given else {}
     source = prometheus(settings.prometheus, settings.queries, settings.signals)
@@ -375,11 +375,10 @@ def released_objects(
     chosen: Callable[[str, str], bool],
     at_once: bool = False,
 ) -> Iterator[ReleaseLine]:
-    """Give owners their values back, and tell of each object. With `expired` only of floors that ran out.
+    """Restore the owners' values and yield each object. With `expired` only floors that ran out.
 
-    A count goes down only `at_once`; until then its line says to what.
-
-    A pause freezes what runs out, too: it is declared in the middle of an incident, when counts must not fall.
+    A count falls only `at_once`; until then its line states the target. A pause also freezes expiry: it is declared in
+    the middle of an incident, when counts must not fall.
 
     Raises:
         ApiError: the Lease or the objects cannot be read, or the API server does not answer.

@@ -1,4 +1,4 @@
-"""What an export bundle is made of: the histories of a source, the settings, one cycle's decisions, and the ledger."""
+"""Contents of an export bundle: the histories of a source, the settings, one cycle's decisions, and the ledger."""
 
 from __future__ import annotations
 

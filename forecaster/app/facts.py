@@ -1,4 +1,4 @@
-"""The facts of single workloads, told over a local socket to the process that replays them for the dashboard."""
+"""Facts of single workloads, served over a local socket to the process that replays them for the dashboard."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ MAX_QUESTION_BYTES = 4096
 
 
 class FactsServer:
-    """Answers one question a connection, one after the other, in a thread that reads and computes nothing.
+    """Server that answers one question per connection, one after the other, in a thread that only passes answers on.
 
-    A question is a namespace, a kind and a name as JSON; the answer is `WorkloadFacts` as msgpack, nothing where there
-    is no such workload: what `known` gives. An error that it raises is told and costs the one answer.
+    A question is a namespace, a kind and a name as JSON; the answer is `WorkloadFacts` as msgpack from `known`, empty
+    where there is no such workload. An error in `known` is logged and costs that answer only.
     """
 
     def __init__(
@@ -95,9 +95,9 @@ class FactsServer:
 def tell_facts(
     serving: ServingSettings, known: Callable[[WorkloadId], bytes], directory: Path, log: Log, parts: ExitStack
 ) -> None:
-    """Tell the process that replays for the dashboard, where there is one; `parts` ends it.
+    """Start the server of facts for the replaying process, if there is one; `parts` stops it.
 
-    What keeps it from being told is a line in the log: all else goes on.
+    A failure to start is a line in the log: everything else continues.
     """
     if not (serving.enabled and serving.dashboard):
         return
@@ -111,7 +111,7 @@ def tell_facts(
 
 
 def requested_facts(path: str, id_: WorkloadId) -> WorkloadFacts | None:
-    """What the computing process knows of a workload; None where it knows none of that name.
+    """Ask the computing process for the facts of a workload; None where it has none of that name.
 
     Raises:
         OSError: it does not answer.

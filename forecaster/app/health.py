@@ -27,7 +27,7 @@ BLINK_SECONDS = 60.0
 
 
 class WorkloadHealth:
-    """What is seen of workloads, `HealthAt`: pods of the `live` cluster, errors by the `source`, if they are there."""
+    """Health of workloads (`HealthAt`): pods of the `live` cluster, errors from the `source`, where these exist."""
 
     def __init__(self, live: LiveCluster | None, source: Source | None, policies: Policies, log: AuditLog) -> None:
         self._live, self._source, self._policies, self._log = live, source, policies, log
@@ -60,7 +60,7 @@ class WorkloadHealth:
         )
 
     def _errors(self, name: str, now: datetime) -> Mapping[WorkloadId, float]:
-        """The signal of this name at the instant of a cycle; nothing while it cannot be asked, or is told in part."""
+        """Return the signal of this name at the instant of a cycle; empty while it cannot be read, or is incomplete."""
         if self._asked is None or self._asked[0] != now:
             self._asked = (now, {})
         answered = self._asked[1]
@@ -94,10 +94,10 @@ def fails(pod: LivePod, now: float) -> bool:
 
 
 def has_restarted(pod: LivePod, since: float) -> bool:
-    """Whether a container of it restarted since an instant; of a pod made since then, more than once."""
+    """Whether a container of the pod restarted since an instant; more than once if the pod is younger."""
     return pod.restarted >= since and pod.restarts > (1 if pod.created >= since else 0)
 
 
 def release_of(workload: LiveWorkload, pods: Iterable[LivePod]) -> str:
-    """What tells one release of a workload from another: the revision of a StatefulSet, else the owners of its pods."""
+    """Return the identity of a workload's release: the revision of a StatefulSet, else the owners of its pods."""
     return workload.revision or ", ".join(sorted({pod.owner.name for pod in pods}))

@@ -1,4 +1,4 @@
-"""Live facts of the service: what is read with them, the overlay that tells readers of changes at once, and VPAs."""
+"""Live facts of the service: the source with them, the overlay that passes changes to readers at once, and VPAs."""
 
 from __future__ import annotations
 
@@ -47,15 +47,15 @@ if TYPE_CHECKING:
 STARTED_SECONDS = 10.0
 """Seconds to wait for the watches when the service starts."""
 PROBE_SECONDS = 3.0
-"""How often the API server is asked whether it is there. A refusal is an answer."""
+"""Interval of probes of the API server. A refusal counts as an answer."""
 UNANSWERED_SECONDS = 7.0
-"""So long after its last answer, what it streamed since is no longer taken for all there is."""
+"""Time after the last answer from which on streamed objects no longer count as complete."""
 SILENT_SECONDS = 10.0
-"""So long a watch may be away before a line says so: a restart of an API server takes less."""
+"""Time without a watch until a line reports it: a restart of an API server is shorter."""
 
 
 class LiveFacts:
-    """Live facts of the service: the source with them, and the overlay that tells readers of changes at once."""
+    """Live facts of the service: the source with them, and the overlay that passes changes to readers at once."""
 
     def __init__(self, source: LiveSource, client: ApiClient, table: Path, log: Log) -> None:
         self.source = source
@@ -175,7 +175,7 @@ def watched_source(
 
 
 LISTED_SECONDS = 30.0
-"""How long a command waits for the lists of the API server; 100,000 pods take a few seconds."""
+"""Time for which a command waits for the lists of the API server; 100,000 pods take a few seconds."""
 
 
 def stated_file(settings: Settings, live: LiveCluster) -> ObservedFile[StatedBefore]:
@@ -184,7 +184,7 @@ def stated_file(settings: Settings, live: LiveCluster) -> ObservedFile[StatedBef
 
 
 def scalable_kinds(settings: Settings) -> tuple[ScalableKind, ...]:
-    """Kinds of workloads with a scale subresource, those of custom resources included."""
+    """Kinds of workloads with a scale subresource, including custom resources."""
     return BUILT_IN_KINDS + settings.kubernetes.custom_kinds
 
 
@@ -210,9 +210,9 @@ def with_live_facts(settings: Settings, source: Source) -> Source:
 
 
 def vpas_of(settings: Settings, at: datetime) -> tuple[Mapping[WorkloadId, tuple[VpaSizes, ...]], str]:
-    """What VPAs recommend, by workload, and why that is not known.
+    """Return the recommendations of VPAs, by workload, and why they are not known.
 
-    Of an instant that is past, and where the API server is not to be asked, there is nothing.
+    Empty for an instant in the past, and where the API server is disabled.
     """
     past = current().timestamp() - at.timestamp() > PAST_SECONDS
     client = None if past else observed_cluster_client(settings)
@@ -227,7 +227,7 @@ def vpas_of(settings: Settings, at: datetime) -> tuple[Mapping[WorkloadId, tuple
 
 
 def listed_vpas(client: ApiClient) -> tuple[Mapping[WorkloadId, tuple[VpaSizes, ...]], str]:
-    """What VPAs recommend, by workload, and why that is not known. Nothing where there are none.
+    """Return the recommendations of VPAs, by workload, and why they are not known. Empty where there are no VPAs.
 
     Raises:
         UnreachableError: the API server does not answer.

@@ -1,4 +1,4 @@
-"""What leaves the computing process: table, pictures, node pools, a remote write, and the processes that answer."""
+"""Outputs of the computing process: table, pictures, node pools, remote write, and the processes that answer."""
 
 from __future__ import annotations
 
@@ -74,10 +74,10 @@ def serving_options(
     report: str = "",
     new_pods: str = "",
 ) -> ServingOptions:
-    """The settings of the serving process as it is told them.
+    """Return the options of the serving process.
 
-    `facts` is where what is known of a workload is told, `lease` that by which one replica writes,
-    `report` the page of the newest week, `new_pods` the file with sizes of new pods.
+    `facts` is the socket for facts of workloads, `lease` the Lease of the replica that writes, `report` the page of the
+    latest week, `new_pods` the file with sizes of new pods.
     """
     stale_after, secure = given.stale_after, given.secure
     secured = SecureOptions(
@@ -103,7 +103,7 @@ def serving_options(
 
 
 def upstream_adapter(given: UpstreamSettings) -> UpstreamOptions:
-    """The adapter behind us as the serving process is told it."""
+    """Return the upstream adapter as an option of the serving process."""
     address = urlsplit(given.server)
     return UpstreamOptions(address.hostname or "", address.port or 443, str(given.ca_file), str(given.token_file))
 
@@ -129,7 +129,7 @@ def table_path(directory: Path) -> Path:
 
 @dataclass(frozen=True, slots=True)
 class AnnouncedTable:
-    """The table, with word of each one that is or is not written: one that is not there cannot tell so itself."""
+    """The table, and a message about each one that is or is not written: a missing table cannot say so itself."""
 
     table: TableFile
     log: telemetry.Log
@@ -140,7 +140,7 @@ class AnnouncedTable:
         """Write the table.
 
         Raises:
-            StoreError: it cannot be written; the serving process and the log know of it.
+            StoreError: it cannot be written; the serving process and the log are informed.
         """
         try:
             self.table.receive(cycle)
@@ -161,7 +161,7 @@ def offer_table(
     last_report: Callable[[], CycleReport | None],
     health: HealthHistory | None = None,
 ) -> TableFile:
-    """The table that the serving process reads, with what it tells beside the offers."""
+    """Return the table file that the serving process reads, with the texts beside the offers."""
     return TableFile(
         table_path(directory),
         interval=settings.cycle.interval,
@@ -179,7 +179,7 @@ def offer_table(
 
 
 def pictures(settings: Settings, table: Path, history: HistoryStore, paths: Paths) -> dict[str, OfferReceiver]:
-    """What the dashboard draws, where there is one; it comes after everything that a reader of numbers waits for."""
+    """Return the writer of the dashboard's pictures, if any; it runs after all that readers of numbers need."""
     if not (settings.serving.enabled and settings.serving.dashboard):
         return {}
     file = PictureFile(
@@ -209,7 +209,7 @@ PRESSURES_SHOWN = 20
 
 
 def node_pools(settings: Settings) -> NodePools | None:
-    """What reads nodes now and then; None where nothing shows them, or the source is no Prometheus."""
+    """Return the reader of nodes; None where nothing shows them, or the source is not Prometheus."""
     serving = settings.serving
     shown = serving.enabled and serving.dashboard and serving.nodes_every > timedelta(0)
     if not shown or settings.source.kind != "prometheus":
@@ -231,12 +231,12 @@ class NodesText:
 
     pools: NodePools | None
     absent: str = "the service does not read nodes; `forecaster nodes` says what it needs"
-    """Why there are no pools, where there are none."""
+    """Reason why there are no pools, where there are none."""
     _of: NodeForecast | None = None
     _text: bytes = b""
 
     def __call__(self) -> bytes:
-        """What is known now."""
+        """Return the present text."""
         if self.pools is None:
             return refused(self.absent)
         latest = self.pools.latest
@@ -260,5 +260,5 @@ def _shown(latest: NodeForecast) -> dict[str, Any]:
 
 
 def refused(why: str) -> bytes:
-    """Why nothing is known of nodes, as JSON."""
+    """Return why nodes are not known, as JSON."""
     return msgspec.json.encode({"refused": why})

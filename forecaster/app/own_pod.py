@@ -47,7 +47,7 @@ class SettingsEvents(NamedTuple):
     log: AuditLog
 
     def tell(self, refused: str) -> None:
-        """One Event; empty where what was refused is mended. Raises nothing: the log and a metric tell it, too."""
+        """Send one Event; `refused` is empty when the settings are mended. Raises nothing."""
         kind, now = SETTINGS_REFUSED if refused else SETTINGS_TAKEN_OVER, self.clock()
         why = f"Those of before are in force: {refused}" if refused else "The settings' files are in force again."
         involved = InvolvedObject(self.pod.namespace, self.pod.name, self.pod.uid, "v1", "Pod")
@@ -63,9 +63,9 @@ class SettingsEvents(NamedTuple):
 
 
 def settings_events(settings: Settings, clock: Callable[[], datetime], log: AuditLog) -> SettingsEvents | None:
-    """What tells of settings beside our pod; None where this is none that the downward API names.
+    """Return the sender of Events about settings on our own pod; None outside of a pod named by the downward API.
 
-    Also none without a mode that may create Events anyway: the account of the base writes nothing.
+    Also None without a mode that may create Events anyway: the base's account writes nothing.
     """
     may = any(each.enabled for each in (settings.floor, settings.scale, settings.resize, settings.resources))
     pod = OwnPod.of_environment(os.environ) if may else None

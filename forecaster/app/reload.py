@@ -1,7 +1,7 @@
-"""Settings that are changed while the service runs: policies are taken over, what was learned stays, all else waits.
+"""Settings that change while the service runs: policies are replaced, learned state stays, all else needs a restart.
 
-The files are those of a mounted ConfigMap, which a kubelet replaces as a whole some time after an edit. They are looked
-at before each cycle, in its thread: a cycle has one policy from its beginning to its end.
+The files are those of a mounted ConfigMap, which a kubelet replaces as a whole some time after an edit. They are read
+before each cycle, in its thread: a cycle has one policy from its beginning to its end.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ class SettingsReload:
     """Hears of settings that are in force from now on."""
     fingerprint: bytes | None = None
     refused: str = ""
-    """Why the files are not taken over as they are now; what was taken over last is in force."""
+    """Reason why the present files are refused; the last accepted settings stay in force."""
     waiting: tuple[str, ...] = ()
     """Settings that have changed and need a restart, by their paths."""
     shards: int = field(init=False)
-    """How many there are to be from now on, of a fleet that is divided."""
+    """Number of shards from now on, for a fleet that is divided."""
     on_refusal: Callable[[str], None] = lambda _: None
     """Hears why files are refused, once for each reason, and the empty text once they are good again."""
 

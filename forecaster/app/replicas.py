@@ -49,9 +49,10 @@ class Replica:
     _fault: str = ""
 
     def run(self, stop: threading.Event) -> bool:
-        """Until it is told to end; whether the last cycle finished within its grace.
+        """Run until stopped; return whether the last cycle finished within its grace.
 
-        One that does not finish ends the process, also where the Lease was lost: it must not publish after another one.
+        A cycle that does not finish ends the process, also where the Lease was lost: it must not publish after another
+        replica.
         """
         finished = True
         while finished and not stop.is_set():
@@ -85,7 +86,7 @@ class Replica:
         stop.wait(FOLLOW_SECONDS)
 
     def _say_fault(self) -> None:
-        """A Lease that cannot be read has no leader: once it is said, and not at every look."""
+        """Report once that the Lease cannot be read and so has no leader."""
         if self.election.fault and not self._fault:
             self.log.warning("lease_not_read", error=self.election.fault)
         self._fault = self.election.fault
@@ -122,7 +123,7 @@ class ReplacedError(ApiError):
 
 
 class Follower:
-    """Copies, one `step` after the other, in one thread. `taken` is told of each table that is in its place."""
+    """Copies tables, one `step` after the other, in one thread; calls `taken` for each table that is in place."""
 
     def __init__(
         self,
@@ -221,7 +222,7 @@ class Follower:
         return answer.body
 
     def _compare(self, now: float) -> None:
-        """Say once that the clocks differ: ages are told by both."""
+        """Report once that the clocks differ, because ages depend on both."""
         ahead = now - self.clock()
         if (abs(ahead) > SKEW_SECONDS) is not self._differ:
             self._differ = not self._differ
@@ -230,9 +231,9 @@ class Follower:
 
 
 def leader_config(settings: Settings, own: Callable[[], ClientConfig]) -> Callable[[str], ClientConfig]:
-    """Return how the leader is asked: with our own token, by the name of our Service, for which it has a certificate.
+    """Return how to reach the leader: with our own token, by the name of our Service, for which it has a certificate.
 
-    `own` is how the API server is asked. A client certificate for that is none of ours here.
+    `own` is how to reach the API server. A client certificate for that is not used here.
     """
     namespace, _, name = (settings.serving.secure.service or "").partition("/")
 

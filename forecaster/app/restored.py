@@ -1,4 +1,4 @@
-"""What a service goes on from after a restart: history, what was earned, where rates come from, past decisions."""
+"""State restored at a start: history, learned state, origins of rates, past decisions."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ workloads sixteen rows each take a second and a half."""
 
 
 def read_past(ledger: SqlLedger, now: datetime, log: telemetry.Log) -> DecisionHistory:
-    """What became of each workload before this start; a database that is away leaves it unknown."""
+    """Read the decisions before this start; empty while the database is away."""
     history = DecisionHistory()
     try:
         past = ledger.persisted_history(now, changes=MAX_CHANGES * SIZES_BETWEEN, half_life=HALF_LIFE)
@@ -62,15 +62,15 @@ def read_past(ledger: SqlLedger, now: datetime, log: telemetry.Log) -> DecisionH
 
 
 class RestoredState(NamedTuple):
-    """What outlives the process, taken over from the one before, and the files in which it is kept."""
+    """State that outlives the process, restored from the previous one, and its files."""
 
     history: HistoryStore
     observed: Observed
     files: list[Persistence]
     earned: Persistable
-    """What writes `observed`, or what shards have learned."""
+    """Writer of `observed`, or of the state learned by shards."""
     shards: LearnedShards | None = None
-    """What was learned in shards, of a fleet that is divided; `history` and `observed` are with them then."""
+    """State learned by shards, for a divided fleet, which has `history` and `observed` with its workers."""
 
     def follow(self, file: ObservedFile[Any] | None, news: StateNews, every: timedelta = timedelta(0)) -> None:
         """Go on with what is kept in one more file, as far as there is one; by default a change is written at once."""
@@ -132,7 +132,7 @@ def state_keys(settings: Settings, directory: Path, secret: StateSecret | None, 
 
 
 class ReleaseState(NamedTuple):
-    """What a pod shares with the one before it and with other replicas."""
+    """State shared by a pod with its predecessor and with other replicas."""
 
     keys: StateKeys
     secret: StateSecret | None
@@ -211,7 +211,7 @@ class StateBefore:
 
 
 def restore(snapshots: Snapshots | ObservedFile[Any], news: StateNews) -> None:
-    """Take over what the last run kept; without its history, everything is asked for again."""
+    """Restore the state of the last run; without its history, all history is read again."""
     try:
         restored = snapshots.load()
     except StoreError as error:

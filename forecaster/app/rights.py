@@ -60,7 +60,7 @@ def fallback_checks(settings: Settings) -> list[Check]:
 
 
 def _checked(settings: Settings, mode: str, kubeconfig: Path | None) -> Check:
-    """What is missing, each with what is not done without it."""
+    """Report each missing right, with its consequence."""
     name = f"rights of mode {mode}"
     needed = rights_of(SERVICE, (mode,), namespace=settings.acting.lease.split("/")[0])
     try:

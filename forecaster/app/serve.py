@@ -85,7 +85,7 @@ BENEFIT_INTERVAL = HOUR
 IDENTITY_SECONDS = 10.0
 """Seconds that a start waits to learn which cluster its Prometheus belongs to."""
 IN_SHARDS = "the histories that nodes are forecast from are with workers; `forecaster nodes` reads them itself"
-"""Why a fleet in shards has no node pools."""
+"""Reason why a fleet in shards has no node pools."""
 
 
 def serve(settings: Settings, clock: Callable[[], datetime] = current, files: SettingsFiles | None = None) -> int:
@@ -109,7 +109,7 @@ def serve(settings: Settings, clock: Callable[[], datetime] = current, files: Se
 
 
 class Program(NamedTuple):
-    """What `forecaster run` is started with. Its two ways to run tell whether the last cycle finished."""
+    """Arguments of `forecaster run`. Both ways to run return whether the last cycle finished."""
 
     settings: Settings
     directory: Path
@@ -120,7 +120,7 @@ class Program(NamedTuple):
     files: SettingsFiles | None
 
     def alone(self, serving: ServingProcess | None) -> bool:
-        """Compute until told to end."""
+        """Compute until stopped."""
         service = self._service(self.parts, serving)
         self._start_answering(serving)
         service.schedule.start()
@@ -207,10 +207,10 @@ def build_service(
     election: Election | None = None,
     health: HealthHistory | None = None,
 ) -> Service:
-    """The service with its real parts, its history restored; `parts` closes them.
+    """Return the service with its real parts, its history restored; `parts` closes them.
 
-    `tell` says of each table whether it could be written. Where there are other replicas, their election and the
-    source with live facts are there before the service and after it.
+    `tell` is called with whether each table was written. With other replicas, their election and the source with live
+    facts exist before and after the service.
     """
     now = last_multiple(clock(), settings.cycle.interval)
     address = database_address(settings.state)
@@ -269,7 +269,7 @@ def writers_of(
     election: Election | None,
     *beside: Any,
 ) -> ClusterWriters:
-    """What writes to the cluster; none of it is loaded by a service that writes nothing and has no election."""
+    """Return the writers to the cluster; a service that writes nothing and has no election does not import them."""
     enabled = (settings.floor, settings.scale, settings.resize, settings.resources)
     if election is None and not any(section.enabled for section in enabled):
         return ClusterWriters()
@@ -290,7 +290,7 @@ def fenced(publisher: OfferPublisher, election: Election | None) -> Publisher:
 def vpa_texts(
     settings: Settings, clock: Callable[[], datetime], parts: ExitStack
 ) -> dict[str, Callable[[], TextsBeside]]:
-    """What VPAs recommend, for a dashboard beside a cluster; `parts` ends the looking."""
+    """Return the reader of VPA recommendations for a dashboard in a cluster; `parts` stops it."""
     client = observed_cluster_client(settings) if settings.serving.enabled and settings.serving.dashboard else None
     if client is None:
         return {}
@@ -326,7 +326,7 @@ def bind_state(settings: Settings, directory: Path, source: Source, now: datetim
 
 
 def cluster_uid(settings: Settings, log: telemetry.Log) -> str:
-    """Return the UID of kube-system; empty where the API server is not asked, or does not tell it."""
+    """Return the UID of kube-system; empty where the API server is disabled, or does not report it."""
     client = observed_cluster_client(settings)
     if client is None:
         return ""
@@ -355,7 +355,7 @@ def gate_unjudged(policies: Policies, observed: Observed, id_: WorkloadId) -> bo
 
 
 def known_of(cycle: Cycle | ShardedCycle) -> Callable[[WorkloadId], bytes]:
-    """What tells the facts of one workload: this process, or the worker that ran its shard last."""
+    """Return the function for the facts of one workload: of this process, or of the worker of its shard."""
     return partial(encoded_facts, cycle) if isinstance(cycle, Cycle) else cycle.facts
 
 

@@ -36,7 +36,7 @@ EXIT_STUCK = 70
 
 
 class Persistable(Protocol):
-    """What outlives the process."""
+    """State that outlives the process."""
 
     def save(self) -> None:
         """Write it as it is now. Raises `StoreError`."""
@@ -44,7 +44,7 @@ class Persistable(Protocol):
 
 @dataclass(slots=True)
 class Persistence:
-    """What is written, how often, and when it was written last."""
+    """Persisted state, the interval of its writes, and the time of the last one."""
 
     part: Persistable
     every: timedelta
@@ -57,7 +57,7 @@ class Persistence:
 
 @dataclass(slots=True)
 class Service:
-    """What `forecaster run` does between start and stop."""
+    """The steps of `forecaster run` between start and stop."""
 
     cycle: Cycle | ShardedCycle
     settings: CycleSettings
@@ -72,11 +72,11 @@ class Service:
     idle: frozenset[str] = frozenset()
     """Overrides and objects that meant no workload when it was looked last."""
     reload: SettingsReload | None = None
-    """What takes over settings that change meanwhile."""
+    """Reader of changed settings."""
     end: Callable[[int], None] = os._exit
     """Ends the process with an exit code, without waiting for its threads."""
     judged: ClusterPolicies | None = None
-    """What objects of the cluster stated then."""
+    """Policies stated by objects of the cluster at that time."""
 
     def __post_init__(self) -> None:
         self.schedule = Schedule(
@@ -224,7 +224,7 @@ class Schedule:
         return finished
 
     def pop_late_starts(self) -> int:
-        """How many starts were skipped or joined since the last question."""
+        """Return how many starts were skipped or joined since the last call."""
         late, self._late = self._late, 0
         return late
 
@@ -270,7 +270,7 @@ class Schedule:
 
 
 def give_way() -> None:
-    """This thread alone becomes less urgent, where the system can tell threads apart: on Linux."""
+    """Lower the priority of this thread alone, where the system can (Linux)."""
     if sys.platform == "linux":
         thread = threading.get_native_id()
         os.setpriority(os.PRIO_PROCESS, thread, max(NICENESS, os.getpriority(os.PRIO_PROCESS, thread)))

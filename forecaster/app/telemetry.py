@@ -85,7 +85,7 @@ def _spell_instants(_logger: WrappedLogger, _method: str, event: EventDict) -> E
 
 
 class Metrics:
-    """What Prometheus may ask of the computing process. Labels have few values; workloads are not among them."""
+    """Metrics of the computing process. Labels have few values; workloads are not among them."""
 
     def __init__(self, version: str) -> None:
         self._registry = registry = CollectorRegistry()
@@ -181,7 +181,7 @@ class Metrics:
 
 
 class FleetMetrics:
-    """What is known and decided of all workloads, as counts."""
+    """Facts and decisions of all workloads, as counts."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
         gauge, counter = partial(Gauge, registry=registry), partial(Counter, registry=registry)
@@ -236,9 +236,9 @@ class FleetMetrics:
 
 
 class ScoreMetrics:
-    """How forecasts turned out, as sums in the unit of the signal.
+    """Outcome of forecasts, as sums in the unit of the signal.
 
-    Coverage is covered / scored, to be held against quantiles / scored; relative error is absolute error / actual.
+    Coverage is covered / scored, to be compared with quantiles / scored; relative error is absolute error / actual.
     """
 
     def __init__(self, registry: CollectorRegistry) -> None:

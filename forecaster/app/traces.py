@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from forecaster.sources.exported import Exported
 
 FRESH = timedelta(hours=3)
-"""The newest minutes that decisions read before the replay begins; older history is asked for by five minutes."""
+"""Latest minutes that decisions read before the replay begins; older history is read in steps of five minutes."""
 REQUESTS_METRIC = "http_requests_per_second"
 """Name under which the HPAs of the bundled recording know the request rate."""
 
@@ -112,7 +112,7 @@ def _measured(
     fine: datetime,
     end: datetime,
 ) -> NDArray[np.float64]:
-    """[workload, minute] from the minute after `start` to the one that ends at `end`."""
+    """Read [workload, minute] from the minute after `start` to the one that ends at `end`."""
     demand = np.full((len(workloads), (end - start) // MINUTE), np.nan)
     row = {workload.id: i for i, workload in enumerate(workloads)}
     for block in source.history(signal, start + FIVE_MINUTES, fine, FIVE_MINUTES):

@@ -52,7 +52,7 @@ IDLE_BEFORE_PREPARING = 0.06
 MAX_PREPARED = 4
 """Workloads that are made ready: a reader looks at one."""
 HISTORY_INTERVAL = timedelta(minutes=5)
-"""After which the newest hours are asked for again."""
+"""Time after which the latest hours are read again."""
 
 
 class Question(msgspec.Struct, frozen=True):
@@ -63,16 +63,16 @@ class Question(msgspec.Struct, frozen=True):
     at: datetime | None = None
     """Instant of the table that the reader sees; a prepared answer is used as long as it is not much older."""
     past: str = ""
-    """Signal whose last half day is asked for, instead of the effect of changes."""
+    """Signal whose last half day is requested, instead of the effect of changes."""
     zone: str = "UTC"
     countries: tuple[str, ...] = ()
     """Countries whose holidays are marked."""
     lead_seconds: float = 0.0
-    """How long before it was forecast; 0: the lead time in force."""
+    """Lead of the forecast in seconds; 0: the lead time in force."""
 
 
 class StrategyView(msgspec.Struct, frozen=True):
-    """What came of one policy: pods minute by minute, and its account; shares are ratios."""
+    """Result of one policy: pods minute by minute, and its account; shares are ratios."""
 
     asked: list[int]
     ready: list[int]
@@ -90,7 +90,7 @@ class WhatIfView(msgspec.Struct, frozen=True):
     signal: str
     unit: str
     pod: float
-    """What fills one pod."""
+    """Full load of one pod."""
     demand: list[float | None]
     runs: dict[str, StrategyView]
     settings: dict[str, float | bool | None]
@@ -106,7 +106,7 @@ class WhatIfView(msgspec.Struct, frozen=True):
 
 
 class RefusedView(msgspec.Struct, frozen=True):
-    """Why there is no answer."""
+    """Reason why there is no answer."""
 
     refused: str
 
@@ -118,13 +118,13 @@ class PreparedWorkload:
     facts: WorkloadFacts
     what_if: WhatIf
     hpa: RunResult | None = None
-    """The HPA alone, once it was asked for."""
+    """The HPA alone, once it was requested."""
     present: RunResult | None = None
-    """The present policy, once it was asked for."""
+    """The present policy, once it was requested."""
     past: dict[tuple[str, float], PastView] = field(default_factory=dict)
 
     def alone(self) -> RunResult | None:
-        """What the HPA alone would have done; None where nothing can be replayed."""
+        """Return the result of the HPA alone; None where there is no replay."""
         if self.hpa is None and isinstance(self.what_if.setup, Setup):
             self.hpa = self.what_if.alone()
         return self.hpa
@@ -158,7 +158,7 @@ class WhatIfAnswers:
         return msgspec.json.encode(view) + b"\n"
 
     def prepare(self, overtaken: Callable[[], bool] | None = None) -> bool:
-        """Make ready what will be asked for next, until it is; whether there was anything."""
+        """Prepare the probable next requests until one arrives; return whether there was anything to prepare."""
         newest = next(reversed(self.ready.values()), None)
         return newest is not None and newest.present is not None and newest.what_if.prepare(overtaken)
 
@@ -206,7 +206,7 @@ class WhatIfAnswers:
 
 
 def change_of(given: Mapping[str, float | bool]) -> PolicyChange:
-    """What a question asks for.
+    """Return the change that a question requests.
 
     Raises:
         ValueError: it names a setting that is none of these.
@@ -276,7 +276,7 @@ def yaml_of(what_if: WhatIf, change: PolicyChange) -> str:
 
 
 def main() -> int:
-    """Answer until standard input ends; while nothing is asked, forecast what will be."""
+    """Answer until standard input ends; between questions, prepare forecasts for the next ones."""
     os.nice(NICE)
     threadpool_limits(1)
     gc.freeze()

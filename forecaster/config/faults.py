@@ -1,4 +1,4 @@
-"""What is wrong with a configuration: one fault for each thing, with its path, its value and what is allowed."""
+"""Faults of a configuration: each with its path, its value and the allowed values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ VALUE_SHOWN_MAX = 80
 
 
 def faults_of(error: ValidationError, where: Path = ()) -> list[Fault]:
-    """What pydantic found, one fault each, without the values of whole sections."""
+    """Return the errors of pydantic, one fault each, without the values of whole sections."""
     faults = []
     for detail in error.errors(include_url=False):
         path = _path((*where, *detail["loc"]))

@@ -1,4 +1,4 @@
-"""The files that settings stand in: one, or those of a folder, such as a mounted ConfigMap."""
+"""Files of settings: a single one, or those of a folder, such as a mounted ConfigMap."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class OnceLoader(yaml.SafeLoader):
 
 
 def read_file(path: Path) -> dict[str, object]:
-    """What a file says, by section. Raises `ConfigError` with the place that is wrong."""
+    """Read a file, by section. Raises `ConfigError` with the place of the error."""
     try:
         value = yaml.load(path.read_text(encoding="utf-8"), OnceLoader)  # noqa: S506  a SafeLoader
     except OSError as error:

@@ -306,12 +306,12 @@ class Settings(Section):
 
 
 def _stated_in(value: Any) -> list[Mapping[str, Any]]:
-    """What the policy for all states, or each of the overrides."""
+    """Return the stated parts of the default policy, or of each override."""
     return [value.model_dump()] if isinstance(value, Policy) else [override.policy for override in value]
 
 
 def _part(policy: Mapping[str, Any], section: str, name: str) -> object:
-    """One setting of a policy as it was written; that of an override is only a part of a policy, in types of YAML."""
+    """Return one setting of a policy as it was written; an override has parts of a policy, in YAML's types."""
     part = policy.get(section)
     return part.get(name) if isinstance(part, dict) else None
 
@@ -344,7 +344,7 @@ def load(path: Path | None = None, given: Mapping[str, object] | None = None) ->
 
 
 def layers(path: Path | None, given: Mapping[str, object] | None = None) -> list[tuple[str, Mapping[str, object]]]:
-    """What says something about settings, by its name; later ones are put over earlier ones."""
+    """Return the layers of settings with their names; later ones take precedence."""
     files = [(str(file), read_file(file)) for file in setting_files(path)]
     return [*files, ("environment", environment()), ("command line", given or {})]
 

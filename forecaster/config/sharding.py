@@ -1,4 +1,4 @@
-"""How a fleet is computed in parts: how many, and where."""
+"""Division of a fleet into parts: their number, and where they are computed."""
 
 from __future__ import annotations
 

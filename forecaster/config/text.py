@@ -1,4 +1,4 @@
-"""What `forecaster settings` prints: all as commented YAML, one explained, which are set and where, the schema."""
+"""Output of `forecaster settings`: all settings as commented YAML, one explained, the origin of each, the schema."""
 
 from __future__ import annotations
 

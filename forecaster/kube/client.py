@@ -142,7 +142,7 @@ class ApiClient:
 
     @property
     def _note(self) -> str:
-        """Why credentials that may be refused are not renewed, for the end of a message."""
+        """Say why refused credentials are not renewed, for the end of a message."""
         return f"; credentials are not renewed: {self._fault}" if self._fault else ""
 
     def _decoded(self, request: RawRequest, kind: type[T]) -> T:
@@ -181,7 +181,7 @@ class ApiClient:
         return self._session
 
     def _renewed(self, refused: Session) -> Session:
-        """Another session than the one that was refused, or that one where there is no other yet."""
+        """Return another session than the refused one, or the same one where there is no other yet."""
         with self._lock:
             if self._session is refused and self._passed(self._tried + RELOAD_SECONDS):
                 self._reload()
@@ -293,7 +293,7 @@ def decoded(text: bytes, kind: type[T]) -> T:
 
 
 def _shallow(text: bytes) -> bytes:
-    """Empty what is nested deeper than `DEEPEST`; of anything but JSON, whatever comes of it."""
+    """Empty everything nested deeper than `DEEPEST`; input that is not JSON may come out as anything."""
     pieces, depth, begin = [], 0, 0
     for bracket in _MARKS.finditer(text):
         if bracket[0] in {b"{", b"["}:
@@ -307,7 +307,7 @@ def _shallow(text: bytes) -> bytes:
 
 
 def refusal_message(body: bytes) -> str:
-    """What the API server says about a refusal, as ` MESSAGE`; empty where it says nothing."""
+    """Return the API server's message about a refusal, as ` MESSAGE`; empty where there is none."""
     try:
         message = decoder_of(ApiStatus).decode(body).message
     except (msgspec.DecodeError, UnicodeDecodeError):

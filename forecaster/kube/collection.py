@@ -39,13 +39,13 @@ class Collection(Generic[T]):
     path: str
     kind: type[T]
     metadata_only: bool = False
-    """Whether the server leaves the rest out, which is most of it."""
+    """Whether the server sends metadata only, a small part of the object."""
     spares: bool = False
     """Whether one object that is not of the form of its kind is left out; else nothing of the collection is known,
     because one that is missing would be taken for none."""
 
     def accept(self, *, listing: bool) -> str:
-        """The form that is asked for."""
+        """Return the requested form."""
         return METADATA_TYPE.format("List" if listing else "") if self.metadata_only else JSON
 
 
@@ -72,7 +72,7 @@ class WatchEvent(msgspec.Struct, frozen=True):
 
 
 class NamedMeta(Wire, frozen=True):
-    """Which object it is, and which version of it."""
+    """Identity and version of an object."""
 
     name: str = ""
     namespace: str = ""
@@ -80,7 +80,7 @@ class NamedMeta(Wire, frozen=True):
 
 
 class NamedObject(Wire, frozen=True):
-    """Identity of an object that could not be decoded; of a bookmark, the version up to which all is told."""
+    """Identity of an object that could not be decoded; of a bookmark, the version up to which the watch is complete."""
 
     metadata: NamedMeta
 
@@ -93,17 +93,17 @@ class ObjectChange(NamedTuple, Generic[T]):
 
 
 class Progress(Generic[T]):
-    """How far a collection is known, and so what is to be asked next. Pure.
+    """Progress of a collection, which decides the next request. Pure.
 
-    A list is taken page by page; its version is where the watch begins, and every event or bookmark moves that on.
-    Where the server has forgotten the version (410 Gone), the list begins anew; so it does after a stream on which not
-    even its end came, and where no attempt succeeds: after a restore of etcd no event is newer than the version.
+    A list is read page by page; the watch begins at its version, and every event or bookmark advances it. Where the
+    server has forgotten the version (410 Gone), the list begins anew; so it does after a stream without any line, not
+    even its end, and where no attempt succeeds: after a restore of etcd no event is newer than the version.
     """
 
     def __init__(self, collection: Collection[T], page: int = PAGE_ITEMS) -> None:
         self.collection = collection
         self.page = self._most = page
-        """Objects asked for at once; halved where their answer is too large, doubled again with each whole list."""
+        """Objects per page; halved where an answer is too large, doubled again with each whole list."""
         self.version = ""
         self.misread: dict[Key, str] = {}
         """Objects that are left out, since they are not of the form of their kind, and why."""
@@ -121,7 +121,7 @@ class Progress(Generic[T]):
         return not self.version
 
     def request(self, seconds: int = 0) -> RawRequest:
-        """What is to be asked: a page, or a watch for so many seconds."""
+        """Return the next request: a page, or a watch for so many seconds."""
         query = f"limit={self.page}" + (f"&continue={quote(self._more, safe='')}" if self._more else "")
         if not self.listing:
             query = f"watch=1&allowWatchBookmarks=true&resourceVersion={self.version}&timeoutSeconds={seconds}"
@@ -143,10 +143,10 @@ class Progress(Generic[T]):
         return page.items or []
 
     def followed(self, line: bytes) -> ObjectChange[T] | None:
-        """What a line of the watch says; None where nothing has happened.
+        """Return the change in a line of the watch; None where there is none.
 
         Raises:
-            ApiError: the server ends the watch; with 410 where it cannot be gone on with.
+            ApiError: the server ends the watch; with 410 where it cannot be continued.
         """
         try:
             event = decoded(line, WatchEvent)

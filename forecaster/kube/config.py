@@ -77,7 +77,7 @@ class ClientConfig(msgspec.Struct, frozen=True, omit_defaults=True):
         return {"Authorization": value} if value else {}
 
     def tls_context(self) -> ssl.SSLContext:
-        """What the server's certificate is verified with, and the client's own one; files are read at each call."""
+        """Return the context to verify the server's certificate, with the client's own; reads the files each time."""
         context = ssl.create_default_context(cafile=self.ca_file or None, cadata=self.ca or None)
         if not self.verify:
             context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
@@ -90,7 +90,7 @@ class ClientConfig(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def client_config_source(kubeconfig: Path | str | None) -> Callable[[], ClientConfig]:
-    """What reads the configuration anew at each call: of a kubeconfig file, or of the pod where there is none."""
+    """Return a function that reads the configuration at each call: a kubeconfig file, or the pod's own without one."""
     return partial(from_kubeconfig, [Path(kubeconfig)]) if kubeconfig else in_cluster
 
 

@@ -102,7 +102,7 @@ class Session:
         )
 
     def close(self, *, abort: bool = False) -> None:
-        """End idle connections; with `abort` those with a request under way, too."""
+        """End idle connections; with `abort` also those with a request under way."""
         under_way = list(self._open) if abort else []
         self._pool.close()  # first: a request whose connection ends is sent again where the pool still gives one
         for connection in under_way:

@@ -1,9 +1,9 @@
-"""Election: which replica may write, by a Lease (coordination.k8s.io/v1).
+"""Election of the replica that may write, by a Lease (coordination.k8s.io/v1).
 
-The rules are those of client-go's leaderelection. Instants that other replicas write are shown to people and never
-compared: a Lease has run out when this replica, by its own monotonic clock, saw no renewal of it for as long as it
-says it is valid. A leader may write until `WRITE_SECONDS` after the beginning of its last renewal that succeeded, well
-before another replica may take over; each writer asks `valid` right before each write.
+The rules are those of client-go's leaderelection. Instants written by other replicas are shown to people and never
+compared: a Lease has expired when this replica, by its own monotonic clock, saw no renewal for the Lease's duration. A
+leader may write until `WRITE_SECONDS` after the beginning of its last successful renewal, well before another replica
+may take over; each writer checks `valid` right before each write.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ RESUMED_ANNOTATION = "forecaster.dev/resumed-at"
 ADDRESS_ANNOTATION = "forecaster.dev/leader-address"
 """Annotation of the Lease: where the other replicas ask its holder, `HOST:PORT`."""
 VALID_SECONDS = 15
-"""How long a Lease lasts after its last renewal."""
+"""Duration of a Lease after its last renewal."""
 WRITE_SECONDS = 7.0
-"""How long after a renewal its holder begins writes. One takes `REQUEST_SECONDS` to connect and as long for its answer,
-and all of that twice where a kept connection had ended: it is over before another replica may write."""
+"""Time after a renewal in which its holder begins writes. A write takes up to `REQUEST_SECONDS` to connect and as long
+for its answer, and twice that where a kept connection had ended: it is over before another replica may write."""
 REQUEST_SECONDS = 2.0
 """Timeout of the client that renews the Lease and writes under it."""
 HOLD_SECONDS = 12.0
-"""How long after a renewal its holder publishes: a table that is being written then is there before `VALID_SECONDS`."""
+"""Time after a renewal in which its holder publishes: a table begun then is complete before `VALID_SECONDS`."""
 RETRY_SECONDS = 2.0
 JITTER = 0.2
 """Share by which a pause is longer at random, so that replicas do not ask in step."""
@@ -135,14 +135,14 @@ class Election:
     address: str = ""
     """Written beside our name: where other replicas find what this one has published."""
     fault: str = ""
-    """Why the Lease could not be read or written at the last step."""
+    """Reason why the Lease could not be read or written at the last step."""
     paused: bool = False
     resumed_at: datetime | None = None
     """Instant of the last `forecaster resume`, which lets a braked fleet go down."""
     tell_pause: PauseNews | None = None
     """Hears at each look at the Lease whether writes are paused; None where only writers ask for it."""
     leader: Leader | None = None
-    """The other replica that holds the Lease, as it was read last; None where that is this one, or none."""
+    """The other replica that holds the Lease, as read last; None where this one holds it, or none does."""
     _answered: float = float("-inf")
     _renewed: float = float("-inf")
     _lease: Lease | None = None

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 EXPECTED = (OSError, yaml.YAMLError, ConfigException, LookupError, TypeError, ValueError, AttributeError)
-"""What the official loader raises for files that are not as they should be."""
+"""Errors of the official loader for malformed files."""
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -55,7 +55,7 @@ class ServiceReference(Wire, frozen=True):
 
 
 class TrustedService(Wire, frozen=True):
-    """What the API server asks, and the certificates it trusts; without a service, an APIService is its own."""
+    """Service called by the API server, and the certificates it trusts; an APIService without a service is local."""
 
     service: ServiceReference | None = None
     ca_bundle: bytes | None = None
@@ -125,7 +125,7 @@ class WatchedMeta(Wire, frozen=True):
 
 
 class MetadataOnly(Wire, frozen=True):
-    """An object of any kind, of which no more is needed, e.g. a ReplicaSet between a pod and its Deployment."""
+    """An object of any kind, of which only metadata is needed, e.g. a ReplicaSet between a pod and its Deployment."""
 
     metadata: WatchedMeta
 
@@ -170,7 +170,7 @@ class PodConditionObject(Wire, frozen=True):
 
 
 class TerminatedObject(Wire, frozen=True):
-    """How a container ended last."""
+    """Last termination of a container."""
 
     finished_at: datetime | None = None
     reason: str = ""
@@ -190,7 +190,7 @@ class ContainerStatusObject(Wire, frozen=True):
 
 
 class PodStatusObject(Wire, frozen=True):
-    """How far a pod has come."""
+    """Phase and conditions of a pod."""
 
     phase: str = ""
     conditions: tuple[PodConditionObject, ...] = ()
@@ -231,7 +231,7 @@ class ScalableStatus(Wire, frozen=True):
 NOT_READ = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """Errors of decoding JSON of strangers: another form, no UTF-8, or nested deeper than can be followed."""
 ANNOTATION_PREFIX = "forecaster.dev/"
-"""How labels and annotations begin that this project writes or reads."""
+"""Prefix of the labels and annotations that this project reads or writes."""
 
 
 def ours(marks: dict[str, str]) -> dict[str, str]:
@@ -240,14 +240,14 @@ def ours(marks: dict[str, str]) -> dict[str, str]:
 
 
 class AnnotatedMeta(WatchedMeta, frozen=True):
-    """Metadata with annotations, of which ours may tell something."""
+    """Metadata with annotations, which may contain ours."""
 
     labels: dict[str, str] = msgspec.field(default_factory=dict)
     annotations: dict[str, str] = msgspec.field(default_factory=dict)
 
 
 class LabelledOnly(Wire, frozen=True):
-    """An object of any kind, of which no more than its labels is needed, e.g. a node."""
+    """An object of any kind, of which only labels are needed, e.g. a node."""
 
     metadata: AnnotatedMeta
 
@@ -279,7 +279,7 @@ class ManagedFields(Wire, frozen=True):
     manager: str = ""
     subresource: str = ""
     time: str = ""
-    """As it was written: an owner can write the year 0, or 10,000."""
+    """The text as it was written: an owner can write the year 0, or 10,000."""
     fields_v1: OwnedFields = OwnedFields()
 
     @property
@@ -292,7 +292,7 @@ class ManagedFields(Wire, frozen=True):
 
 
 class HorizontalPodAutoscalerMeta(AnnotatedMeta, frozen=True):
-    """Annotations and label may tell of a floor, and the managed fields of its writers."""
+    """Annotations and label, which may describe a floor, and the managed fields of the writers."""
 
     managed_fields: tuple[ManagedFields, ...] = ()
 
@@ -312,14 +312,14 @@ class HorizontalPodAutoscalerMeta(AnnotatedMeta, frozen=True):
 
 
 class HorizontalPodAutoscalerStatus(Wire, frozen=True):
-    """What the controller did last."""
+    """Last action of the controller."""
 
     current_replicas: int = 0
     desired_replicas: int = 0
 
 
 class HorizontalPodAutoscaler(Wire, frozen=True):
-    """autoscaling/v2; `spec` is JSON as it was written, for `hpa.manifest.spec_from_wire`."""
+    """autoscaling/v2; `spec` is the JSON as it was written, for `hpa.manifest.spec_from_wire`."""
 
     metadata: HorizontalPodAutoscalerMeta
     spec: msgspec.Raw = msgspec.Raw(b"{}")

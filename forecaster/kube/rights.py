@@ -40,7 +40,7 @@ class Right(NamedTuple):
     resource: str
     verbs: tuple[str, ...]
     needed_for: str
-    """What is not done without it."""
+    """Function that is unavailable without it."""
     names: tuple[str, ...] = ()
     """Names of the objects; none means all of them."""
     namespace: str = ""
@@ -211,7 +211,7 @@ class MissingRight(NamedTuple):
 
 
 def rights_of(account: str, modes: Sequence[str], *, namespace: str = NAMESPACE) -> tuple[Right, ...]:
-    """What an account needs in these modes, where our own objects are in that namespace."""
+    """Return the rights that an account needs in these modes, where our own objects are in that namespace."""
     rights = (right for right in RIGHTS if right.account == account and right.mode in modes)
     return tuple(right._replace(namespace=namespace) if right.namespace == NAMESPACE else right for right in rights)
 

@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 V = TypeVar("V")
 
 WATCH_SECONDS_RANGE = (300, 600)
-"""How long one watch lasts, drawn between both, so that watches of many processes do not end together."""
+"""Duration of one watch, drawn between both, so that watches of many processes do not end together."""
 SILENCE_SECONDS = 100.0
 """Seconds without an event or a bookmark after which a stream is taken for that of a quiet collection, or for dead."""
 QUIET_SECONDS = 80
-"""How long the next watch lasts then: one that the server does not end in time is dead."""
+"""Duration of the next watch after silence: one that the server does not end in time is dead."""
 SPARE_SECONDS = 30.0
-"""So much longer than was asked for no watch lasts, whatever the server does."""
+"""Longest time that a watch may exceed its requested duration, whatever the server does."""
 PAUSES = (0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0)
 """Seconds before another attempt, the last one repeated; between half and all of it is waited."""
 REFUSED_PAUSE = 60.0
@@ -44,7 +44,7 @@ REFUSED_PAUSE = 60.0
 SHORTEST_SECONDS = 1.0
 """A watch that ends sooner is begun again after this time: there may be a server that ends every one."""
 AGED_SECONDS = 60.0
-"""What was confirmed longer ago is no longer used: another source is asked for it."""
+"""Age from which on confirmed facts are no longer used: another source is queried."""
 REFUSED_STATUS = frozenset({HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND})
 TOO_LARGE = "Too large resource version"
 """Said of a version that the store does not have yet or, after a restore, no longer."""
@@ -52,16 +52,16 @@ TOO_LARGE = "Too large resource version"
 
 @dataclass(slots=True)
 class WatchHealth:
-    """How a watch is doing, for one line in a log or report."""
+    """Health of a watch, for one line in a log or report."""
 
     fault: str = ""
-    """Why it does not follow just now; empty while it does, or has not begun."""
+    """Reason why the watch is interrupted now; empty while it follows, or has not begun."""
     refused: bool = False
     """Whether that is a matter of rights, or of a kind that is not there."""
     absent: bool = False
     """Whether there is no such kind."""
     restarts: int = 0
-    """How often the list was begun anew after a failure."""
+    """Number of lists begun anew after a failure."""
     requests: int = 0
 
 
@@ -130,7 +130,7 @@ class Watch(Generic[T, V]):
         return True
 
     def run(self, client: ApiClient, stop: threading.Event) -> None:
-        """List and follow until told to stop, whatever the server does meanwhile."""
+        """List and follow until stopped, whatever the server does meanwhile."""
         while not stop.is_set():
             stop.wait(self.step(client, stop))
 
@@ -277,8 +277,8 @@ FOLLOWED_CONNECTIONS = 8
 class Followed:
     """Collections that are watched from the moment at which they could be listed, by path; `close` ends their watches.
 
-    A kind that may not be installed, or not be listed, is asked for by its reader at each look; once it answers, its
-    reader is given what the watch knows, and asks no more.
+    A kind that may not be installed, or may not be listed, is requested by its reader at each look; once the server
+    answers, its reader gets the objects from the watch, and requests no more.
     """
 
     def __init__(self, client: ApiClient, clock: Callable[[], float] = time.time) -> None:

@@ -1,5 +1,5 @@
-"""What objects of the cluster state of policies: annotations, PredictiveAutoscaler, PredictivePolicy; their schema.
+"""Policies stated by objects of the cluster: annotations, PredictiveAutoscaler, PredictivePolicy; their schema.
 
-Pure: what an object says becomes a layer of a policy, what was decided becomes a status. Watching objects is a matter
-of `sources`, writing to them one of `actuators`.
+Pure: an object becomes a layer of a policy, a decision becomes a status. Watching objects belongs to `sources`, writing
+them to `actuators`.
 """

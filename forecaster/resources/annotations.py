@@ -51,7 +51,7 @@ READ = frozenset({*ANNOTATION_SETTINGS, PAUSED})
 
 
 class Annotated(NamedTuple):
-    """What the annotations of one object state."""
+    """Policy stated by the annotations of one object."""
 
     layer: Layer | None = None
     pause: Layer | None = None
@@ -63,9 +63,9 @@ NO_ANNOTATIONS = Annotated()
 
 
 def annotated(annotations: Mapping[str, str], described: str) -> Annotated:
-    """What the annotations of an object state; `described` names it, e.g. `HPA shop/web`.
+    """Read the policy from the annotations of an object; `described` names it, e.g. `HPA shop/web`.
 
-    One that cannot be read states nothing and is told; a mode or a pause that cannot be read is taken for `observe`.
+    An unreadable annotation states nothing and is a fault; an unreadable mode or pause counts as `observe`.
     """
     own = sorted(name for name in annotations if name.startswith(ANNOTATION_PREFIX))
     stated = [(name, annotations[name][: VALUE_MAX + 1]) for name in own if name in READ][:NAMES_MAX]
@@ -114,7 +114,7 @@ def _put(policy: dict[str, object], path: tuple[str, ...], text: str) -> str:
 
 
 def _fault_of(stated: Mapping[str, object]) -> str:
-    """What is wrong with a setting by itself; empty where nothing is."""
+    """Say why a setting is wrong by itself; empty where it is not."""
     try:
         Policy.model_validate(merged({"horizontal": PERMITTING}, stated))
     except ValidationError as error:

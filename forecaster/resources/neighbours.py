@@ -1,4 +1,4 @@
-"""What else scales or sizes workloads: HPAs, KEDA's ScaledObjects, VPAs; and what each leaves to us."""
+"""Other controllers that scale or size workloads: HPAs, KEDA's ScaledObjects, VPAs; and what each leaves to us."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class UpdatePolicy(Wire, frozen=True):
 
 
 class NeighbourSpec(Wire, frozen=True):
-    """What is needed of an HPA, a ScaledObject or a VPA."""
+    """The fields of an HPA, a ScaledObject or a VPA that are needed here."""
 
     scale_target_ref: TargetReference | None = None
     target_ref: TargetReference | None = None
@@ -100,9 +100,9 @@ class VpaNeighbour(NamedTuple):
     least: dict[str, Any]
     """`minAllowed` of every container."""
     resources: frozenset[str] = frozenset({CPU, MEMORY})
-    """Resources whose requests it sets, of any container."""
+    """Resources whose requests it sets, in any container."""
     sizes: VpaSizes = VpaSizes("", "")
-    """What it recommends, in any mode."""
+    """Its recommendation, in any mode."""
 
     @property
     def writes(self) -> bool:
@@ -129,9 +129,9 @@ class Neighbours:
         return scaled_objects[-1] if scaled_objects else None
 
     def writes_sizes(self, id_: WorkloadId, resource: str = "") -> str:
-        """Why requests of a workload are not ours alone, of any resource or of one; empty where they are.
+        """Say why requests of a workload are not ours alone, for any resource or for one; empty where they are.
 
-        As beside a VPA `Off`. One that could not be read may be there: not knowing is no leave to write.
+        A VPA in mode `Off` does not count. One that could not be read may exist: without knowledge nothing is written.
         """
         for vpa in self._sized_by.get(id_, ()):
             if vpa.writes and (not resource or resource in vpa.resources):
@@ -140,11 +140,11 @@ class Neighbours:
         return self.not_known(VPAS)
 
     def sizes(self) -> dict[WorkloadId, tuple[VpaSizes, ...]]:
-        """What VPAs recommend, by workload."""
+        """Return the recommendations of VPAs, by workload."""
         return {id_: tuple(vpa.sizes for vpa in vpas) for id_, vpas in self._sized_by.items()}
 
     def not_known(self, path: str) -> str:
-        """Why the objects of a collection are not known; empty where they are."""
+        """Say why the objects of a collection are not known; empty where they are."""
         return f"{path} is not known: {self.unknown[path]}" if path in self.unknown else ""
 
     @cached_property
@@ -181,7 +181,7 @@ def neighbours_of(
 
 
 def _known(client: ApiClient, path: str, unknown: dict[str, str], followed: Followed | None) -> Sequence[Any]:
-    """What is needed of each object of a collection."""
+    """Return the objects of a collection, reduced to the needed fields."""
     known, reduce = followed.objects(path) if followed else None, REDUCED[path]
     if known is not None:
         return known
@@ -236,7 +236,7 @@ def vpa_of_document(document: Mapping[str, Any]) -> VpaNeighbour:
 
 
 def _controlled(policies: Sequence[ContainerPolicy]) -> frozenset[str]:
-    """Resources that are set of any container; of containers without a policy both."""
+    """Return the resources set in any container; both for containers without a policy."""
     written = [each.controlled_resources for each in policies if each.mode != OFF]
     every = () if any(each.container_name == ALL_CONTAINERS for each in policies) else (CPU, MEMORY)
     return frozenset(every).union(*written)
@@ -248,4 +248,4 @@ def _target(object_: NeighbourObject) -> WorkloadId:
 
 
 REDUCED: Mapping[str, Callable[[NeighbourObject], Any]] = {HPAS: _hpa, SCALED_OBJECTS: _scaled_object, VPAS: _vpa}
-"""What is kept of an object, by its collection."""
+"""Reduction of an object, by its collection."""

@@ -51,7 +51,8 @@ class CustomResource(Wire, frozen=True):
 class WrittenPolicy(Mapping[str, Any]):
     """All of a `spec` but the target, in the names of the settings.
 
-    It is read once more than its mode is asked for: of what is written again and again, most is never in force.
+    The mode is read first, and the rest only when it is needed: of objects that change again and again, most versions
+    are never in force.
     """
 
     def __init__(self, spec: bytes, mode: object) -> None:
@@ -95,12 +96,12 @@ class WrittenLayer(Layer):
 
     @property
     def events(self) -> int:
-        """How many events it states."""
+        """Number of stated events."""
         return self.counted
 
 
 class AutoscalerResource(msgspec.Struct, frozen=True, dict=True):
-    """What is kept of a PredictiveAutoscaler."""
+    """The needed fields of a PredictiveAutoscaler."""
 
     namespace: str
     name: str
@@ -114,7 +115,7 @@ class AutoscalerResource(msgspec.Struct, frozen=True, dict=True):
     status: msgspec.Raw = msgspec.Raw(b"{}")
     """Status as last written."""
     fault: str = ""
-    """Why it states nothing."""
+    """Reason why it states nothing."""
 
     @cached_property
     def layer(self) -> Layer:
@@ -124,13 +125,13 @@ class AutoscalerResource(msgspec.Struct, frozen=True, dict=True):
 
 
 class PolicyResource(msgspec.Struct, frozen=True):
-    """What is kept of a PredictivePolicy."""
+    """The needed fields of a PredictivePolicy."""
 
     name: str
     selector: PolicySelector
     layer: Layer
     fault: str = ""
-    """Why it states nothing."""
+    """Reason why it states nothing."""
     uid: str = ""
     generation: int = 0
     status: msgspec.Raw = msgspec.Raw(b"{}")
@@ -144,14 +145,14 @@ class StatedEvents(Wire, frozen=True):
 
 
 class SpecHead(Wire, frozen=True):
-    """What is read of every PredictiveAutoscaler."""
+    """The fields read of every PredictiveAutoscaler."""
 
     scale_target_ref: TargetReference = TargetReference()
     mode: Any = ""
     horizontal: msgspec.Raw = msgspec.Raw(b"{}")
 
     def events(self) -> int:
-        """How many events there are; those of another form are refused with all of the policy."""
+        """Number of events; events of another form are refused together with the policy."""
         try:
             return len(_events.decode(self.horizontal).events)
         except NOT_READ:
@@ -165,7 +166,7 @@ NO_POLICY_SELECTOR = PolicySelector(name="")
 
 
 def autoscaler_of_resource(resource: CustomResource) -> AutoscalerResource:
-    """What is kept of a PredictiveAutoscaler, of which its head is read."""
+    """Reduce a PredictiveAutoscaler, reading its head."""
     meta, fault, spec, head = resource.metadata, "", resource.spec, SpecHead()
     try:
         head = _head.decode(spec)
@@ -179,7 +180,7 @@ def autoscaler_of_resource(resource: CustomResource) -> AutoscalerResource:
 
 
 def policy_of_resource(resource: CustomResource) -> PolicyResource:
-    """What is kept of a PredictivePolicy: all of its `spec` but the selector is a policy."""
+    """Reduce a PredictivePolicy: all of its `spec` but the selector is a policy."""
     origin, fault, selector = f"{DEFAULTS} {resource.metadata.name}", "", NO_POLICY_SELECTOR
     spec: dict[str, Any] = {}
     try:

@@ -24,7 +24,7 @@ WORKLOADS_SHOWN = 5
 
 
 class PolicyStatus(Wire, frozen=True):
-    """What the leader of the service found last."""
+    """Last findings of the service's leader."""
 
     observed_generation: Annotated[int, described("Generation of the specification that this is about.")] = 0
     workloads: Annotated[int | None, described("Workloads that it selects.")] = None
@@ -37,7 +37,7 @@ class PolicyStatus(Wire, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """What is known of the fleet."""
+    """Facts about the fleet."""
 
     ids: Sequence[WorkloadId]
     labels: Mapping[WorkloadId, Mapping[str, str]]

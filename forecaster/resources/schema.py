@@ -1,7 +1,7 @@
 """OpenAPI v3 of the policy settings, as a structural schema of a CustomResourceDefinition: no field is written twice.
 
-Defaults are told in the descriptions and not filled in: an object is a layer, and a default that the API server wrote
-into it would stand over what other layers state. Elements of lists are whole, and have theirs.
+Defaults are in the descriptions and not filled in: an object is a layer, and a default written into it by the API
+server would override other layers. Elements of lists are whole, and have their defaults.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Schema = dict[str, Any]
 
 MAX_ITEMS, MAX_CHARACTERS, MAX_DURATION, MAX_QUANTITY = 50, 253, 40, 20
-"""Bounds without which the API server cannot tell what its validation costs at most."""
+"""Bounds that the API server needs to estimate the cost of its validation."""
 BY_FORECAST = (
     "(!has(self.sizing) || self.sizing == 'newsvendor') && (!has(self.scaleInByForecast) || self.scaleInByForecast)"
 )
@@ -75,8 +75,8 @@ CEL_RULES: Mapping[type[BaseModel], tuple[tuple[str, str], ...]] = MappingProxyT
         ),
     }
 )
-"""Rules between settings of one section, in CEL, with what is wrong where they do not hold. The same as the validators
-of the section have, as far as one layer can tell; what only all layers together show is said in the status."""
+"""Rules between settings of one section, in CEL, with the message where they do not hold. They are those of the
+section's validators, as far as one layer can be judged; faults of all layers together are in the status."""
 
 
 def schema_of(model: type[BaseModel], *, filled: bool = False) -> Schema:

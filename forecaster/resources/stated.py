@@ -1,4 +1,4 @@
-"""What all objects of a cluster state of policies, put in order."""
+"""Policies stated by all objects of a cluster, in order."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def cluster_policies(
     hpas: Iterable[AnnotatedObject] = (),
     labels: Mapping[WorkloadId, Mapping[str, str]] | None = None,
 ) -> ClusterPolicies:
-    """What they state together: PredictivePolicies by name; by workload its PredictiveAutoscaler and annotations.
+    """Join PredictivePolicies by name, and by workload its PredictiveAutoscaler and annotations.
 
     Above the object are the workload's own annotations, above these those of its HPA, above all of them any pause.
     """

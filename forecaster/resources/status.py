@@ -40,7 +40,7 @@ class Condition(Wire, frozen=True):
 
 
 class AutoscalerStatus(Wire, frozen=True):
-    """What the leader of the service saw and decided last."""
+    """Last observations and decisions of the service's leader."""
 
     observed_generation: Annotated[int, described("Generation of the specification that this is about.")] = 0
     mode: Annotated[str, described("The mode in force, by all layers of the policy.")] = ""
@@ -57,7 +57,7 @@ class AutoscalerStatus(Wire, frozen=True):
         return next((condition for condition in self.conditions if condition.type == kind), None)
 
     def material(self) -> object:
-        """What is told at once; the rest changes in every cycle, and is told now and then."""
+        """Part whose change is written at once; the rest changes in every cycle, and is written now and then."""
         facts = [(condition.type, condition.status, condition.reason) for condition in self.conditions]
         numbers = (self.observed_generation, self.mode, self.current_replicas, self.recommended_replicas)
         return *numbers, self.gate, self.reason, *facts
@@ -65,7 +65,7 @@ class AutoscalerStatus(Wire, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Decided:
-    """What is known of the workload of a PredictiveAutoscaler after a cycle."""
+    """Facts about the workload of a PredictiveAutoscaler after a cycle."""
 
     recommendation: Recommendation | None
     """None: there is no such workload."""
@@ -76,11 +76,11 @@ class Decided:
     disabled: Collection[str] = ()
     """Modes that write to the cluster and are not enabled in the settings."""
     refusal: tuple[str, str] | None = None
-    """Why nothing of the workload is written although its policy would have it: a word and a sentence."""
+    """Reason, as a word and a sentence, why the workload is unchanged although its policy asks for a change."""
 
 
 class ConditionState(NamedTuple):
-    """What one condition says."""
+    """State of one condition."""
 
     status: str
     reason: str
@@ -192,7 +192,7 @@ def _word(reason: str) -> str:
 
 
 def news(before: AutoscalerStatus, after: AutoscalerStatus) -> list[Condition]:
-    """Return the conditions with a changed status or reason: each is worth an Event. Not those of a first status."""
+    """Return the conditions with a changed status or reason: each is worth an Event. Empty for a first status."""
     return [new for new in after.conditions if new.type != "Limited" and is_news(before.condition(new.type), new)]
 
 

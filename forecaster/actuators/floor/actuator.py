@@ -41,7 +41,7 @@ class FloorActuator:
     health: HealthAt = no_health
     """Reads the health of a workload, by which a change is taken back."""
     headroom: Callable[[], QuotaHeadroom] = no_quotas
-    """What quotas leave, looked at anew in each cycle."""
+    """Reads the free quota of namespaces anew in each cycle."""
     unjudged: Callable[[WorkloadId], bool] = lambda _: False
     """Whether the gate of a workload has not been judged since the start: its forecast neither acts nor gives back."""
     offered: OfferedCycle | None = None
@@ -121,7 +121,7 @@ def _may_rise(hpa: LiveAutoscaler, offer: FloorOffer | None) -> bool:
 
 
 def explained(write: ClusterWrite, cycle: OfferedCycle | None, id_: WorkloadId) -> str:
-    """Why a count of this workload is written, with the sentence of the decision behind it."""
+    """Say why a count of this workload is written, with the sentence of the decision behind it."""
     row = None if cycle is None or write.change not in {Change.RAISE, Change.LOWER} else cycle.rows.get(id_)
     if cycle is None or row is None:
         return write.reason
@@ -129,7 +129,7 @@ def explained(write: ClusterWrite, cycle: OfferedCycle | None, id_: WorkloadId) 
 
 
 def floor_offers(cycle: OfferedCycle | None, now: datetime) -> dict[WorkloadId, FloorOffer]:
-    """What the offers of this cycle say of each workload; without offers of this very cycle nothing is known."""
+    """Return this cycle's floor for each workload; empty without offers of this very cycle."""
     if cycle is None or cycle.at != now:
         return {}
     decided, floor = cycle.decided, cycle.offers.numbers("floor")

@@ -37,7 +37,7 @@ AUTOSCALERS = "/apis/autoscaling/v2/horizontalpodautoscalers"
 
 
 class HpaSpecFields(Wire, frozen=True):
-    """What is needed of an HPA's specification."""
+    """The fields of an HPA's specification that floors need."""
 
     scale_target_ref: TargetReference = TargetReference()
     min_replicas: int = 1
@@ -45,7 +45,7 @@ class HpaSpecFields(Wire, frozen=True):
 
 
 class ApplyPatch(MergePatch, frozen=True):
-    """What is applied; `spec` has `minReplicas` alone, or is left out."""
+    """Fields of an apply patch; `spec` has `minReplicas` alone, or is left out."""
 
     api_version: str = ""
     kind: str = ""
@@ -81,7 +81,7 @@ class Autoscalers:
         self._watched = watched
 
     def listed(self, *, marked: bool = False) -> list[LiveAutoscaler]:
-        """All of them, or those with a mark of ours. Raises ApiError."""
+        """List all HPAs, or those with our annotation. Raises ApiError."""
         watched = self._watched()
         if watched is not None:
             return [hpa for hpa in watched if hpa.marked or not marked]
@@ -144,7 +144,7 @@ def applied(write: Write) -> ApplyPatch:
 
 
 def floor_event(write: Write, at: datetime) -> EventObject:
-    """What `kubectl describe hpa` shows of a change."""
+    """Return the Event that `kubectl describe hpa` shows for a change."""
     hpa = write.subject
     involved = InvolvedObject(hpa.namespace, hpa.name, hpa.uid, "autoscaling/v2", "HorizontalPodAutoscaler")
     moved = "" if write.change == Change.YIELD else f"minReplicas {hpa.min_replicas} → {write.min_replicas}: "
@@ -166,7 +166,7 @@ def listed_autoscaler(hpa: HorizontalPodAutoscaler) -> LiveAutoscaler:
 def autoscaler_of(
     meta: HorizontalPodAutoscalerMeta, target: WorkloadId, bounds: ReplicaBounds, replicas: int
 ) -> LiveAutoscaler:
-    """What is needed of an HPA."""
+    """Reduce an HPA to the parts that floors need."""
     (floor, fault), (mode, misread) = _floor(meta.annotations), _mode(meta.annotations)
     writers, controller = meta.writers(), meta.controller()
     if not fault and floor is None and writers == {MANAGER} and meta.labels.get(LABEL) not in {RESTORED, BACKED_OFF}:
@@ -203,7 +203,7 @@ def _mode(annotations: Mapping[str, str]) -> tuple[Mode | None, str]:
 
 
 def _floor(annotations: Mapping[str, str]) -> tuple[WrittenFloor | None, str]:
-    """The floor that annotations tell, or why they cannot be read; one without a readable expiry has expired."""
+    """Read the floor from annotations, or say why it cannot be read; without a readable expiry it has expired."""
     before, fault = marks.count_of(annotations, BEFORE, "minReplicas")
     expires = marks.instant_of(annotations, EXPIRES) or marks.LONG_AGO
     return None if before is None else WrittenFloor(before, expires), fault

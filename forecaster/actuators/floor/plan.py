@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class FloorPlan(NamedTuple):
-    """What to do now."""
+    """Writes and refusals of one cycle."""
 
     writes: list[Write]
     refusals: list[WriteRefusal]
@@ -73,7 +73,7 @@ def _marked(hpa: LiveAutoscaler) -> bool:
 
 
 def _unfit(hpa: LiveAutoscaler, autoscalers: int, *, floored: bool) -> WriteRefusal | None:
-    """Why this HPA is to have no floor."""
+    """Say why this HPA must not have a floor."""
     if hpa.misread:
         return WriteRefusal(hpa, RefusalReason.UNREADABLE, f"{hpa}: {hpa.misread}")
     if hpa.scaler:
@@ -106,7 +106,7 @@ def _decided(
 def _settled(
     hpa: LiveAutoscaler, unfit: WriteRefusal | None, now: datetime, rules: FloorSettings
 ) -> Write | WriteRefusal | None:
-    """What is done whatever is offered."""
+    """Return the write or refusal that does not depend on the offer."""
     if hpa.fault:
         return WriteRefusal(hpa, RefusalReason.UNREADABLE, f"{hpa}: {hpa.fault}")
     if hpa.floor and hpa.other_writers:
@@ -119,7 +119,7 @@ def _settled(
 
 
 def _waits(hpa: LiveAutoscaler, now: datetime) -> Write | WriteRefusal | None:
-    """Why an HPA in mode floor has none yet."""
+    """Say why an HPA in mode floor has no floor yet."""
     if hold := rollback.held(hpa.watch, now):
         return WriteRefusal(hpa, RefusalReason.ROLLED_BACK, f"{hpa}: {hold}")
     if rollback.lasts(hpa.backed_off_until, now):
@@ -159,7 +159,7 @@ def undone(hpa: LiveAutoscaler, why: str) -> Write | None:
 
 
 def released(hpa: LiveAutoscaler, now: datetime, *, expired: bool) -> Write | None:
-    """What `forecaster release` does to one HPA; with `expired` only what has run out. None where that is nothing."""
+    """Return the write of `forecaster release` for one HPA, or None; with `expired` only for an expired floor."""
     if expired and not _run_out(hpa, now):
         return None
     if hpa.floor and hpa.other_writers:

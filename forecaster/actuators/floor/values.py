@@ -1,4 +1,4 @@
-"""What floors are made of: HPAs as they are, offers and writes."""
+"""Values of floors: HPAs as they are, offers and writes."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ class LiveAutoscaler:
     controller: str = ""
     """KIND NAME of the object that this HPA is made from; empty where it has none."""
     scaler: str = ""
-    """What else scales its target, in words, as it was looked up for this cycle; empty where nothing does."""
+    """Other controllers that scale the target, in words, read in this cycle; empty where there are none."""
     deleted: bool = False
     mode: Mode | None = None
     """Mode stated by its annotation."""
     misread: str = ""
-    """Why that is not a mode."""
+    """Reason why that is not a mode."""
     floor: WrittenFloor | None = None
     backed_off_until: datetime | None = None
     marked: bool = False
     """Whether it has a label of ours."""
     fault: str = ""
-    """Why the owner's value is not known."""
+    """Reason why the owner's value is not known."""
     watch: Watch = None
     """Last change of the object, or its rollback."""
     health: Health = UNKNOWN_HEALTH
@@ -67,7 +67,7 @@ class LiveAutoscaler:
 
     @property
     def workload(self) -> WorkloadId:
-        """What is scaled."""
+        """The scaled workload."""
         return self.target
 
     @property
@@ -85,7 +85,7 @@ class LiveAutoscaler:
 
 
 class FloorOffer(NamedTuple):
-    """What the offer says of one workload."""
+    """The offer for one workload."""
 
     floor: int | None
     """None: not known, hold. 0: the forecast asks for nothing of its own."""
@@ -106,7 +106,7 @@ class Write:
     """The floor that is on afterwards."""
     backed_off_until: datetime | None = None
     watch: Watch = None
-    """What is written down to be watched, or held, afterwards."""
+    """Observation to store with the count: what is watched, or held, afterwards."""
 
     @property
     def move(self) -> Move | None:

@@ -56,7 +56,7 @@ class ResizeActuator:
     left: bool = False
     """Whether settled pods may have a size that no policy lets be any more."""
     turn: int = 0
-    """Which workloads, and which pod of each, are looked at next: what cannot have its size keeps no other waiting."""
+    """Position in the rotation of workloads and their pods: a pod that cannot have its size delays no other."""
 
     def receive(self, cycle: OfferedCycle) -> None:
         """The recommendations that are acted on."""
@@ -91,9 +91,9 @@ class ResizeActuator:
         return self.policies.stated(id_).vertical.mode == "in-place"
 
     def _left_behind(self, now: datetime) -> list[ResizablePod]:
-        """Return settled pods of workloads with a changed mode; looked for after a change of any mode.
+        """Return settled pods of workloads whose mode changed; called after a change of any mode.
 
-        One that was made with its size keeps it: its owner may never have run it with another one.
+        A pod that was created with its size keeps it: its owner may never have run it with another one.
         """
         if self.offered is None or self.offered.at != now:
             return []
@@ -108,7 +108,7 @@ class ResizeActuator:
         return in_turn(left_behind, self.turn)
 
     def _evictions(self, watched: Sequence[ResizablePod], now: datetime) -> EvictionTerms:
-        """What evictions depend on; where pods are not watched none is ready."""
+        """Return the conditions of evictions; where pods are not watched none counts as ready."""
         waiting = {pod.key for pod in watched if pod.status in STUCK}
         self.tried = {key: at for key, at in self.tried.items() if key in waiting}
 
@@ -122,7 +122,7 @@ class ResizeActuator:
         return EvictionTerms(evicts, ready, self.tried, sized)
 
     def _closed(self, id_: WorkloadId, now: datetime) -> str:
-        """Why its sizes do not change now; empty where they may."""
+        """Say why the workload's sizes may not change now; empty where they may."""
         return closed(self.policies.stated(id_).horizontal.events, now)
 
     def _sized(self, id_: WorkloadId) -> bool:
@@ -167,7 +167,7 @@ class ResizeActuator:
 
 
 def _unready(health: Health) -> int | None:
-    """Pods that are asked for and do not serve."""
+    """Number of requested pods that do not serve."""
     return None if health.desired is None or health.ready is None else max(0, health.desired - health.ready)
 
 
@@ -190,9 +190,9 @@ def recommended_sizes(
 
 
 def closed(events: Sequence[ScheduledEvent], now: datetime) -> str:
-    """Why sizes of running pods do not change now; empty where they may.
+    """Say why sizes of running pods may not change now; empty where they may.
 
-    An event with `freeze` changes nothing. Where any event has `sizes`, they change while one of those is on.
+    An event with `freeze` forbids changes. Where any event has `sizes`, they may change only during such an event.
     """
     if freeze := freeze_at(events, now):
         return f"its size stays, {freeze.event} changes nothing until {freeze.until:%Y-%m-%d %H:%M} UTC"

@@ -42,7 +42,8 @@ Document = dict[str, Any]
 AT_ONCE = 2
 """Times its pods that a workload may make before the quotas are read again, unless its maximum says more."""
 NEAR = 0.25
-"""How far running pods may be from a size, as a ratio, that is given on while another one is not worth its price."""
+"""Largest ratio between a running pod's size and a size that new pods keep getting while another one is not worth its
+cost."""
 
 
 @dataclass(slots=True)
@@ -58,14 +59,14 @@ class InitialActuator:
     neighbours: NeighboursAt
     """Reads other autoscalers in the cluster; a workload that a VPA sizes gets no size from us."""
     daemons: Callable[[], Mapping[str, Sequence[Resources]]]
-    """What pods of DaemonSets request, by node."""
+    """Requests of DaemonSets' pods, by node."""
     starts: StartBoosts = field(default_factory=StartBoosts)
     offered: OfferedCycle | None = None
     given: dict[WorkloadId, NewPodSize] | None = None
-    """What was given last: it still is while the pods have it, and another one is not worth its price."""
+    """Sizes given last; one is reused while the pods have it, unless another one is worth its cost."""
 
     lasting: Mapping[WorkloadId, WriteRefusal] = field(default_factory=dict)
-    """What a VPA sizes, by the rule of mode in-place."""
+    """Workloads sized by a VPA, by the rule of mode in-place."""
 
     def receive(self, cycle: OfferedCycle) -> None:
         """The recommendations that are acted on."""
@@ -100,7 +101,7 @@ class InitialActuator:
         return {id_: policy.startup_boost for id_, policy in stated if policy.startup_learned and policy.startup_boost}
 
     def _sizes(self, now: datetime) -> dict[WorkloadId, NewPodSize]:
-        """What was decided now, and what was given before where that fits."""
+        """Return the sizes decided now, and those given before where they fit."""
         if self.offered is None or self.offered.at != now:
             return {}
         recommended = recommended_sizes(self.offered, now, self._initial)
@@ -162,13 +163,13 @@ class InitialActuator:
         return NewPodSize(_blocks(sizes), self._replicas(id_), self._decided(id_).resources.message)
 
     def _replicas(self, id_: WorkloadId) -> int:
-        """How many pods are to fit at once."""
+        """Number of pods that must fit at once."""
         most = int(self.offered.offers.most[self.offered.rows[id_]]) if self.offered else 0
         return max(most, AT_ONCE * self._decided(id_).replicas_now, 1)
 
 
 def given_before(path: Path, cluster: Resizes) -> dict[WorkloadId, NewPodSize]:
-    """What the process before this one gave: by its file, else by the pods that have it. Raises ApiError."""
+    """Return the sizes that the previous process gave, from its file or the pods. Raises ApiError."""
     known = NewPodsFile(path).latest()
     if known is not None and known.sizes:
         given = known.by_workload().items()

@@ -31,7 +31,7 @@ MAX_EVICTIONS = 5
 
 @dataclass(frozen=True, slots=True)
 class EvictionTerms:
-    """What an eviction depends on beside the pod."""
+    """Conditions of an eviction beside the pod itself."""
 
     allowed: Callable[[WorkloadId], bool] = lambda _: False
     """Whether the policy of a workload allows evictions."""
@@ -59,9 +59,9 @@ def waits(
     after: timedelta,
     terms: EvictionTerms,
 ) -> str:
-    """Why a pod that does not get its size is not evicted yet; empty where it is.
+    """Say why a pod that cannot get its size is not evicted yet; empty where it may be.
 
-    `moving` counts the pods of each workload that go or do not serve yet, this one among them.
+    `moving` counts the pods of each workload that are leaving or do not serve yet, this one among them.
     """
     if pod.resized is None or pod.resized.age(now) < after:
         return f"evicted {duration_text(after)} after its size was changed"
@@ -76,7 +76,7 @@ def waits(
 
 
 def no_restart(pod: ResizablePod, rules: ResizeSettings) -> str:
-    """Why no container of a pod is restarted for its size now; empty where one may be."""
+    """Say why no container of a pod is restarted for its size now; empty where one may be."""
     if not rules.restarts:
         return "resize.restarts allows that"
     if pod.unready is None:

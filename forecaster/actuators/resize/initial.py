@@ -1,7 +1,7 @@
-"""`admitted_pod`: which requests and limits a pod is made with, and why others stay as they are. Pure.
+"""`admitted_pod`: the requests and limits that a new pod gets, and why others stay unchanged. Pure.
 
-The sizes and the proof are those of running pods (`resize`). What its template gave the pod lies in the same
-annotation, so that it is watched, rolled back and released like one that was resized.
+Sizes and proof are those of running pods (`resize`). The template's values are stored in the same annotation, so that
+the pod is watched, rolled back and released like one that was resized.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ TEMPLATE_HASHES = {"pod-template-hash": "Deployment", "rollouts-pod-template-has
 
 
 class AdmissionOutcome(StrEnum):
-    """What became of a new pod. Few values: they are labels of a metric."""
+    """Result for a new pod. There are few values, because they are labels of a metric."""
 
     SIZED = "sized"
     FITS = "fits"
@@ -66,7 +66,7 @@ class AdmissionOutcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class AdmittedPod:
-    """What is to be changed of a new pod: nothing, but where it is sized."""
+    """Changes to a new pod; empty unless it is sized."""
 
     outcome: AdmissionOutcome
     why: str = ""
@@ -77,7 +77,7 @@ class AdmittedPod:
 
 
 def admitted_pod(document: Document, namespace: str, known: NewPods | None, now: datetime) -> AdmittedPod:
-    """What a pod that is about to be made in a namespace is given by what a cycle said."""
+    """Return the size that a pod about to be created in a namespace gets, by the decisions of a cycle."""
     if known is None or not known.at - CLOCK_SKEW <= now < known.ends:
         return AdmittedPod(AdmissionOutcome.NOT_KNOWN, "no present cycle says a size")
     try:
@@ -109,7 +109,7 @@ def owner_by_name(owner: WorkloadId, document: Document) -> WorkloadId:
 
 
 def admission_of(known: NewPods, namespace: str) -> NamespaceAdmission:
-    """What admits pods in a namespace. Raises ManifestError."""
+    """Return the admission rules of a namespace. Raises ManifestError."""
     ranges = tuple(limit_range_of(document) for document in known.limit_ranges.get(namespace, ()))
     quotas = tuple(quota_of(document) for document in known.quotas.get(namespace, ()))
     try:

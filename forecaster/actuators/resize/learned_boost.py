@@ -58,11 +58,11 @@ def words(container: str, boost: LearnedBoost) -> str:
 
 @dataclass(slots=True)
 class StartBoosts:
-    """What is known of the starts of each container, from cycle to cycle."""
+    """Start-up usage of each container, from cycle to cycle."""
 
     measured: MeasuredStarts = lambda _now, _since: {}
     known: dict[WorkloadId, dict[str, LearnedBoost]] = field(default_factory=dict)
-    """What was learned, by workload and container."""
+    """Learned boosts, by workload and container."""
     read_at: datetime | None = None
 
     def renew(
@@ -86,7 +86,7 @@ class StartBoosts:
         return ""
 
     def of(self, id_: WorkloadId) -> tuple[dict[str, LearnedBoost], str]:
-        """What was learned of each container of a workload, and a sentence that says it."""
+        """Return the learned boost of each container of a workload, and a sentence about them."""
         known = self.known.get(id_, {})
         text = ", ".join(words(*each) for each in known.items()) or "1 (no start of more than 30 s was measured yet)"
         return known, f" CPU limits until it has started, times: {text}."

@@ -34,7 +34,7 @@ NO_EVICTIONS = EvictionTerms()
 
 @dataclass(slots=True)
 class ResizePlan:
-    """What to do now."""
+    """Writes and refusals of one cycle."""
 
     writes: list[ResizeWrite] = field(default_factory=list)
     refusals: list[WriteRefusal] = field(default_factory=list)
@@ -98,7 +98,7 @@ def _followed(
     *,
     allowed: bool,
 ) -> Iterator[ResizeWrite | WriteRefusal]:
-    """What is done with a pod that has a mark of ours."""
+    """Decide about a pod that has our mark."""
     if pod.fault:
         yield WriteRefusal(pod, RefusalReason.UNREADABLE, f"{pod}: {pod.fault}")
     elif pod.resized is not None and pod.other_writers:
@@ -133,7 +133,7 @@ def _begins(pod: ResizablePod, resized: Resized) -> bool:
 def _starting(
     pod: ResizablePod, resized: Resized, now: datetime, rules: ResizeSettings
 ) -> Iterator[ResizeWrite | WriteRefusal]:
-    """What is done with a pod that has, or had, more CPU to start with; no change window holds its own size back."""
+    """Decide about a pod with more CPU for its start; no change window delays the return to its own size."""
     more = changed(pod.sizes, resized.started)
     if not more and pod.status is ResizeStatus.NONE:
         yield ResizeWrite(pod, Change.FORGET, {}, "it has started, and has its own size again")
@@ -165,7 +165,7 @@ def _stuck(
 def _watched(
     pod: ResizablePod, resized: Resized, now: datetime, rules: ResizeSettings
 ) -> Iterator[ResizeWrite | WriteRefusal]:
-    """What is done with a pod that was resized lately."""
+    """Decide about a pod that was resized lately."""
     if worse := _worse(pod, resized, now, rules) or _refused_by_node(pod, resized, now, rules):
         undo = undone(pod, worse, Change.ROLL_BACK)
         yield from [replace(undo, backed_off_until=now + rules.back_off)] if undo else []
@@ -177,7 +177,7 @@ def _watched(
 
 
 def _worse(pod: ResizablePod, resized: Resized, now: datetime, rules: ResizeSettings) -> str:
-    """Why a pod is worse off since it has its size; empty where it is not."""
+    """Say why a pod is worse off since it has its size; empty where it is not."""
     more = pod.restarts - resized.restarts
     expected = len(pod.pod.containers) if rules.restarts else int(resized.new)  # one, until what it needs is there
     if more > expected:
@@ -189,7 +189,7 @@ def _worse(pod: ResizablePod, resized: Resized, now: datetime, rules: ResizeSett
 
 
 def _refused_by_node(pod: ResizablePod, resized: Resized, now: datetime, rules: ResizeSettings) -> str:
-    """Why its node will not have the size; empty where it may."""
+    """Say why the node refuses the size; empty where it may accept it."""
     if pod.status is ResizeStatus.INFEASIBLE:
         return f"its node can never grant the size. {pod.node_message}".rstrip(". ")
     if pod.status in {ResizeStatus.ERROR, ResizeStatus.UNKNOWN} and resized.age(now) >= rules.settle_for:

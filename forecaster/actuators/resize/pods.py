@@ -40,12 +40,12 @@ SIZE: Final = "forecaster.dev/size"
 VPA: Final = "vpaObservedContainers"
 """Annotation of pods that a Vertical Pod Autoscaler sized."""
 BUDGET = "disruption budget"
-"""What the API server says of a pod that may not be evicted now."""
+"""Text in the API server's refusal of an eviction."""
 RULES = ("/api/v1/limitranges", "/api/v1/resourcequotas")
 """Collections that say which sizes are admitted."""
 NODES = "/api/v1/nodes"
 STATUS = frozenset({"hard", "used", "allocatable"})
-"""What of a status says which sizes are admitted."""
+"""Fields of a status that decide which sizes are admitted."""
 PAGE = 200
 EVENTS = {
     Change.RESIZE: EventKind("Resized"),
@@ -89,7 +89,7 @@ class PersistedSize(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class NamespaceRules(NamedTuple):
-    """What admits pods, by namespace, as the API server has it."""
+    """Admission rules of pods by namespace, as the API server has them."""
 
     server: Server
     limit_ranges: Mapping[str, list[Document]]
@@ -108,7 +108,7 @@ class Resizes:
         reader: ApiClient | None = None,
         followed: Followed | None = None,
     ) -> None:
-        """What is `followed` is not listed again."""
+        """Collections in `followed` are watched and not listed again."""
         self._client, self._reader, self._owner_of = client, reader or client, owner_of
         self._followed = followed
         self._dry_run = "&dryRun=All" if dry_run else ""
@@ -134,7 +134,7 @@ class Resizes:
         return self._read(self._client.get(_path(pod.namespace, pod.name), dict))
 
     def admission(self) -> AdmissionAt:
-        """What admits pods in each namespace, by one look at the rules of all when the first is asked for."""
+        """Return the admission rules by namespace; the first call reads the rules of all namespaces."""
         rules = cache(self.rules)
 
         def admission(namespace: str) -> NamespaceAdmission:
@@ -145,7 +145,7 @@ class Resizes:
         return cache(admission)
 
     def rules(self) -> NamespaceRules:
-        """What admits pods in every namespace. Raises ApiError."""
+        """Read the admission rules of every namespace. Raises ApiError."""
         return NamespaceRules(self._version(), *(by_namespace(self._rules(kind)) for kind in RULES))
 
     def nodes(self) -> list[Document]:
@@ -240,7 +240,7 @@ class Resizes:
 
 
 def _rule(rule: RuleObject) -> Document:
-    """Return the fields of an object that sizing needs: the images of a node, say, are most of it."""
+    """Return the fields of an object that sizing needs: most of a node, for example, is its list of images."""
     meta = rule.metadata
     status = {name: amounts for name, amounts in rule.status.items() if name in STATUS}
     named = {"name": meta.name, "namespace": meta.namespace, "labels": meta.labels}
@@ -256,7 +256,7 @@ def by_namespace(rules: Iterable[Document]) -> dict[str, list[Document]]:
 
 
 def resizable_pod(document: Document, owner_of: Callable[[WorkloadId], WorkloadId]) -> ResizablePod:
-    """What is needed of a pod."""
+    """Reduce a pod to the parts that resizing needs."""
     meta, status = document["metadata"], document.get("status") or {}
     annotations, labels = meta.get("annotations") or {}, meta.get("labels") or {}
     namespace = meta.get("namespace", "")
@@ -296,7 +296,7 @@ def resizable_pod(document: Document, owner_of: Callable[[WorkloadId], WorkloadI
 
 
 def resized_text(resized: Resized) -> str:
-    """What a pod had, as its annotation has it."""
+    """Encode the former sizes of a pod for its annotation."""
     before, started = (
         {name: resources_block(size) for name, size in sizes.items()} for sizes in (resized.before, resized.started)
     )

@@ -1,4 +1,4 @@
-"""A running pod with its sizes as the API server has them, what we wrote on it, and one change of it."""
+"""A running pod: its sizes on the API server, the annotations we wrote, and one change of it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Resized(NamedTuple):
     errors: float | None = None
     """The signal of errors of its workload, before; None: not known."""
     started: Sizes = MappingProxyType({})
-    """What it has once it has started, of the containers that have more CPU until then."""
+    """Sizes after the start of the containers that start with more CPU."""
     boosted_until: datetime | None = None
     """Instant until which it has more CPU at least."""
 
@@ -68,7 +68,7 @@ class ResizablePod:
     restarts: int = 0
     status: ResizeStatus = ResizeStatus.NONE
     node_message: str = ""
-    """What its node says of the size."""
+    """Message of the node about the size."""
     writers: frozenset[str] = frozenset()
     """Field managers that resized it."""
     resized: Resized | None = None
@@ -79,15 +79,15 @@ class ResizablePod:
     """Whether it has a label of ours."""
     deleted: bool = False
     owner: str = ""
-    """What else sets its size, in words; empty where nothing does."""
+    """Other controllers that set its size, in words; empty where there are none."""
     fault: str = ""
-    """Why its own size is not known."""
+    """Reason why its own size is not known."""
     errors: float | None = None
-    """The signal of errors of its workload, as it was looked up for this cycle."""
+    """The workload's signal of errors, read in this cycle."""
     unready: int | None = None
-    """Pods of its workload that are asked for and do not serve; None: not known."""
+    """Requested pods of its workload that do not serve; None where not known."""
     worse: str = ""
-    """Why the workload is worse off by that signal since the pod has its size; empty where it is not."""
+    """Reason why the workload is worse off by that signal since the pod has its size; empty where it is not."""
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -96,13 +96,13 @@ class ResizablePod:
 
     @property
     def sizes(self) -> Sizes:
-        """What it states now."""
+        """Sizes in its specification now."""
         whole = {WHOLE_POD: compute_of(self.pod.pod_level)} if self.pod.pod_level and self.pod.has_pod_level else {}
         return whole | {container.name: compute_of(container.resources) for container in self.pod.every_container()}
 
     @property
     def field_value(self) -> str:
-        """What is written, and its value."""
+        """Name of the present write, and its value."""
         return f"size {sizes_text(self.sizes)}"
 
     @property
@@ -124,7 +124,7 @@ class ResizeWrite:
     """After the change, of the containers that change."""
     reason: str
     resized: Resized | None = None
-    """What is written down afterwards; None where nothing of ours stays."""
+    """Annotation after the write; None where ours is removed."""
     settled: bool = False
     backed_off_until: datetime | None = None
 

@@ -47,7 +47,7 @@ class ScaleActuator:
     health: HealthAt = no_health
     """Reads the health of a workload, by which a change is taken back."""
     headroom: Callable[[], QuotaHeadroom] = no_quotas
-    """What quotas leave, looked at anew in each cycle."""
+    """Reads the free quota of namespaces anew in each cycle."""
     offered: OfferedCycle | None = None
     memory: Memory = field(default_factory=dict)
 
@@ -108,7 +108,7 @@ class ScaleActuator:
 
 
 def _held(id_: WorkloadId, neighbours: Neighbours) -> str:
-    """Why a count stays: its scale point would move with the CPU request that a VPA writes, or not all is known."""
+    """Say why a count stays: its scale point would move with the CPU request of a VPA, or facts are missing."""
     return "; ".join(filter(None, (neighbours.not_known(SCALED_OBJECTS), neighbours.writes_sizes(id_, CPU))))
 
 
@@ -130,7 +130,7 @@ def measured_counts(
 def count_offers(
     cycle: OfferedCycle | None, now: datetime, scaled: Callable[[WorkloadId], bool]
 ) -> dict[WorkloadId, CountOffer]:
-    """The recommended count, with stabilization and bounds, of each workload in mode scale; those of this very cycle.
+    """Return the stabilized, bounded count of each workload in mode scale, from this very cycle.
 
     Without an HPA nothing else applies these two.
     """

@@ -1,9 +1,9 @@
-"""`scale_plan`: which counts of workloads to write, and why others are not. Pure: objects and offers in, writes out.
+"""`scale_plan`: the counts of workloads to write, and why others are not. Pure: objects and offers in, writes out.
 
-Only where nothing else scales the workload. A count goes up at once and down late, as a floor does: to the highest that
-was asked for within `lower_after`, by a replica that has looked for as long, never while anything is not known. The
-owner's count lies in an annotation, and is what every way back restores. It does not expire: where the service is gone
-the count stays as it was, because the owner's may be too few for the load that there is.
+Only where nothing else scales the workload. A count rises at once and falls late, as a floor does: to the highest offer
+within `lower_after`, by a replica that has observed for as long, and never while anything is not known. The owner's
+count is stored in an annotation, and every way back restores it. It does not expire: where the service is gone the
+count stays, because the owner's may be too few for the present load.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class LiveScale:
     writers: frozenset[str]
     """Field managers that own `spec.replicas`."""
     owner: str = ""
-    """What else sets the count or the whole object, in words; empty where nothing does."""
+    """Other controllers of the count or of the whole object, in words; empty where there are none."""
     scalers: tuple[str, ...] = ()
     """HPAs and the ScaledObject that scale it, in words."""
     held: str = ""
-    """Why its count stays as it is for now; empty where nothing holds it."""
+    """Reason why its count is held for now; empty where it is not."""
     deleted: bool = False
     before: int | None = None
     """The owner's count, where ours was written over it."""
@@ -52,7 +52,7 @@ class LiveScale:
     marked: bool = False
     """Whether it has a label of ours."""
     fault: str = ""
-    """Why the owner's count is not known."""
+    """Reason why the owner's count is not known."""
     watch: Watch = None
     """Last change of the object, or its rollback."""
     health: Health = rollback.UNKNOWN_HEALTH
@@ -89,7 +89,7 @@ class LiveScale:
 
 
 class CountOffer(NamedTuple):
-    """What the offer says of one workload."""
+    """The offer for one workload."""
 
     replicas: int | None
     """None: not known, hold."""
@@ -98,7 +98,7 @@ class CountOffer(NamedTuple):
     current: int = 0
     """The count when it was decided."""
     reactive: int | None = None
-    """What the measured demand alone asks for, within the policy's maximum; None: not known."""
+    """Count that measured demand alone needs, within the policy's maximum; None where not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,9 +114,9 @@ class ScaleWrite:
     """The owner's count, to be kept; None where nothing of ours stays."""
     backed_off_until: datetime | None = None
     watch: Watch = None
-    """What is written down to be watched, or held, afterwards."""
+    """Observation to store with the count: what is watched, or held, afterwards."""
     measured: int = 0
-    """What the measured demand alone asks for; 0 where it is not known."""
+    """Count that measured demand alone needs; 0 where it is not known."""
 
     @property
     def move(self) -> Move | None:
@@ -162,7 +162,7 @@ class ScaleWrite:
 
 
 class ScalePlan(NamedTuple):
-    """What to do now."""
+    """Writes and refusals of one cycle."""
 
     writes: list[ScaleWrite]
     refusals: list[WriteRefusal]
@@ -173,7 +173,7 @@ class ScalePlan(NamedTuple):
 def updated_memory(
     memory: Memory, offers: Mapping[WorkloadId, CountOffer], now: datetime, rules: ScaleSettings
 ) -> dict[tuple[str, ...], RecentOffers]:
-    """The memory after one more look at the workloads in mode scale, which are those of `offers`."""
+    """Return the memory after one more observation of the workloads in mode scale, the keys of `offers`."""
     return {
         tuple(id_): with_offer(memory.get(tuple(id_)), "", offer.replicas, now, rules.lower_after)
         for id_, offer in offers.items()
@@ -254,7 +254,7 @@ def _decided(
 def _settled(
     scale: LiveScale, now: datetime, rules: ScaleSettings, *, scaled: bool, measured: int | None
 ) -> ScaleWrite | WriteRefusal | None:
-    """What is done whatever is offered."""
+    """Return the write or refusal that does not depend on the offer."""
     if scale.fault:
         return WriteRefusal(scale, RefusalReason.UNREADABLE, f"{scale}: {scale.fault}")
     if scale.scalers or scale.owner:
@@ -292,7 +292,7 @@ def _one_step_down(count: int, rules: ScaleSettings) -> int:
 
 
 def _waits(scale: LiveScale, now: datetime) -> ScaleWrite | WriteRefusal | None:
-    """Why a workload in mode scale is not moved yet."""
+    """Say why a workload in mode scale is not changed yet."""
     if rollback.lasts(scale.backed_off_until, now):
         why = f"its count had another writer; left alone until {scale.backed_off_until:%H:%M} UTC"
         return WriteRefusal(scale, RefusalReason.SECOND_WRITER, f"{scale}: {why}")

@@ -32,7 +32,7 @@ BEFORE: Final = "forecaster.dev/replicas-before"
 BACK_OFF: Final = "forecaster.dev/scale-backed-off-until"
 """Labels, too: a Deployment's controller copies annotations to its ReplicaSets, where they would stay."""
 WATCH_LABELS = tuple(f"{WATCH}-{number}" for number in range(12))
-"""What is watched, in pieces: a label has 63 letters."""
+"""Labels of the watch, in pieces: the value of a label has at most 63 characters."""
 PIECE = 61
 WHY_MAX = 200
 """Letters of a reason, of which each may take two bytes: a hold always finds room."""
@@ -70,14 +70,14 @@ class Meta(AnnotatedMeta, frozen=True):
 
 
 class WorkloadSpecFields(Wire, frozen=True):
-    """What is needed of a workload's specification; 1 where it states nothing."""
+    """The fields of a workload's specification that scaling needs; 1 where it states no count."""
 
     replicas: int | None = 1
     """A custom resource may state null."""
 
 
 class WorkloadStatusFields(Wire, frozen=True):
-    """What is needed of its status."""
+    """The fields of a workload's status that scaling needs."""
 
     replicas: int = 0
 
@@ -187,7 +187,7 @@ class Scales:
 
 
 def watch_labels(watch: Watch) -> dict[str, str | None]:
-    """What is watched as labels have it, between letters, as they begin and end with one; None takes them away."""
+    """Encode the watch as labels, between letters because values must begin and end with one; None removes a label."""
     if isinstance(watch, Rollback):
         plain = (letter if letter.isascii() and letter.isprintable() else "?" for letter in watch.why[:WHY_MAX])
         watch = msgspec.structs.replace(watch, why="".join(plain))
@@ -197,7 +197,7 @@ def watch_labels(watch: Watch) -> dict[str, str | None]:
 
 
 def watch_in(labels: Mapping[str, str]) -> Watch:
-    """What labels tell; those that cannot be read tell nothing."""
+    """Decode the watch from labels; labels that cannot be read are ignored."""
     text = "".join(labels.get(name, "")[1:-1] for name in WATCH_LABELS)
     try:
         return watch_of({WATCH: urlsafe_b64decode(text + "=" * (-len(text) % 4)).decode()}) if text else None
@@ -206,7 +206,7 @@ def watch_in(labels: Mapping[str, str]) -> Watch:
 
 
 def live_scale(workload: Object, kind: str) -> LiveScale:
-    """What is needed of a workload."""
+    """Reduce a workload to the parts that scaling needs."""
     meta = workload.metadata
     texts = meta.annotations | meta.labels  # annotations: by an earlier release
     before, fault = marks.count_of(texts, BEFORE, "replicas", "label")
@@ -240,7 +240,7 @@ def _is_our_mark(managed: ManagedFields) -> bool:
 
 
 def _owner(meta: Meta, writers: frozenset[str]) -> str:
-    """What else sets the count: the object that this one is made from, or a tool that writes it again."""
+    """Name what else sets the count: the object's owner, or a tool that writes it again."""
     if controller := meta.controller():
         return f"it is made from {controller.kind} {controller.name}"
     tools = [f"{OWNING[each]} writes its count (field manager {each})" for each in sorted(writers) if each in OWNING]

@@ -46,11 +46,11 @@ if TYPE_CHECKING:
 
 
 class ShardAnswers(NamedTuple):
-    """What came of the shards of one evaluation time."""
+    """Answers of the shards for one evaluation time."""
 
     results: list[ShardResult]
     failures: dict[int, str]
-    """Why a shard could not be computed, by its number."""
+    """Reason why a shard could not be computed, by its number."""
     rows: dict[int, list[int]]
     """Rows of the inventory, by shard."""
 
@@ -67,7 +67,7 @@ class ShardedCycle:
     seconds: Callable[[], float]
     """A clock for durations only."""
     patience: timedelta
-    """How long the shards of one evaluation time may take."""
+    """Longest time for the shards of one evaluation time."""
     roster: Roster = field(default_factory=Roster)
     started: dict[WorkloadId, tuple[StartedPod, ...]] = field(default_factory=dict)
     """Pods that have become ready, of which no shard has heard yet; as many of each workload as a lead time counts."""
@@ -118,7 +118,7 @@ class ShardedCycle:
         return Outcome(targets.inventory, decided, report)
 
     def facts(self, id_: WorkloadId) -> bytes:
-        """What the process that ran its shard last knows of a workload, as msgpack; nothing where it does not say."""
+        """Return the facts of a workload from the last process of its shard, as msgpack; empty without an answer."""
         return self.executor.facts(self._fleet, self._shard(id_), id_)
 
     @property
@@ -136,7 +136,7 @@ class ShardedCycle:
         return targets
 
     def _collect(self, came: ShardAnswers, targets: Targets) -> None:
-        """What the shards say; what they learned is kept as soon as it is there."""
+        """Collect the answers of shards; store learned state as soon as it arrives."""
         self.sizes.follow(targets.inventory.ids)
         came.rows.update(rows_of(targets.inventory.workloads, self._shard))
         tasks = self._tasks(targets, came.rows)
@@ -187,7 +187,7 @@ class ShardedCycle:
         return merged_decisions(now, workloads, parts, self.sizes.latest, lambda workload: self._unsaid(workload, came))
 
     def _unsaid(self, workload: Workload, came: ShardAnswers) -> str:
-        """Why nothing was said of a workload."""
+        """Say why a workload has no decision."""
         shard = self._shard(workload.id)
         why = came.failures.get(shard, "nothing was said of this workload")
         return f"shard {shard} of {self.learned.shards}: {why}"
@@ -215,7 +215,7 @@ def parted(
     shard: Callable[[WorkloadId], int],
     kinds: Iterable[str],
 ) -> dict[int, Inventory]:
-    """What each shard has to know of the inventory, by its number, with the workloads in its rows."""
+    """Return the part of the inventory that each shard needs, by its number, with the workloads in its rows."""
     inventory = targets.inventory
     spread = partial(_spread, shard=shard)
     lost, begun, images = spread(targets.lost), spread(started), spread(inventory.images)
@@ -254,11 +254,11 @@ def _spread(by_workload: Mapping[WorkloadId, V], shard: Callable[[WorkloadId], i
 SUMMED_IN_REPORTS = ("series", "incomplete", "states")
 CHAINED = ("scores", "masked", "gates", "moved")
 EACH_ONCE = ("failures", "late_steps")
-"""What is wrong with the source is so for all shards."""
+"""Faults of the source are the same for all shards."""
 
 
 def merged(at: datetime, reports: Sequence[CycleReport]) -> CycleReport:
-    """What shards found, as one cycle would tell it; without what is counted of the fleet, and its steps."""
+    """Merge the reports of shards into one; without the counts of the fleet, and its steps."""
     facts: dict[str, Any] = {name: _summed([getattr(report, name) for report in reports]) for name in SUMMED_IN_REPORTS}
     facts |= {name: _chained(reports, name) for name in CHAINED}
     facts |= {name: tuple(dict.fromkeys(_chained(reports, name))) for name in EACH_ONCE}

@@ -35,14 +35,14 @@ except ModuleNotFoundError as missing:
 
 
 CONNECT_SECONDS = 5.0
-"""How long the scheduler may take to be reached; then it is tried again while the cycle has time."""
+"""Longest time to connect to the scheduler; then it is tried again while the cycle has time."""
 RETRY_PAUSE_SECONDS = 0.2
 FACTS_SECONDS = 1.8
 """Seconds within which a worker answers about one workload: less than the serving process waits (`app/facts.py`)."""
 AVOIDED = 3
 """Cycles in which a worker that was overtaken is given nothing."""
 WORKER_ERRORS = (OSError, RuntimeError, CancelledError, TimeoutError)
-"""What a client says of a scheduler that is away; another connection is tried."""
+"""Errors of a client whose scheduler is away; it connects again."""
 CONFIG = {
     "distributed.scheduler.work-stealing": False,  # a shard is best where its history is
     "distributed.scheduler.http.routes": ["distributed.http.health"],
@@ -62,19 +62,19 @@ copyreg.pickle(MappingProxyType, lambda proxy: (frozen, (dict(proxy),)))
 
 
 class Ran(NamedTuple):
-    """What came of a shard, and which worker ran it."""
+    """Result of a shard, and the worker that ran it."""
 
     worker: str
     came: ShardResult | ShardFailure | UnknownShard
 
 
 def run_on_worker(task: ShardTask) -> Ran:
-    """What a worker is asked to do."""
+    """Run one shard on a worker."""
     return Ran(str(distributed.get_worker().address), tried(PROCESS_CYCLES, task))
 
 
 async def facts_on_worker(fleet: str, shard: int, id_: WorkloadId) -> bytes:
-    """What a worker is asked beside what it computes; not in its loop, where it may wait for samples that come in."""
+    """Return facts on a worker; not in its event loop, where it may wait for samples that are being read."""
     return await asyncio.to_thread(PROCESS_CYCLES.facts, fleet, shard, id_)
 
 
@@ -107,7 +107,7 @@ class DaskExecutor:
 
     @property
     def processes(self) -> int:
-        """Workers, as it was looked last."""
+        """Number of workers at the last check."""
         return max(1, len(self.there))
 
     def run(self, tasks: Sequence[ShardTask], seconds: float) -> Iterator[ShardResult | ShardFailure]:
@@ -184,7 +184,7 @@ class DaskExecutor:
 
 @dataclass(slots=True)
 class ShardRound:
-    """What is asked of workers until the shards of one evaluation time have come, or the scheduler is lost."""
+    """Requests to workers until the shards of one evaluation time are done, or the scheduler is lost."""
 
     client: Any
     last: dict[int, str]
@@ -201,7 +201,7 @@ class ShardRound:
         return future
 
     def came(self, left: dict[int, ShardTask], seconds: float) -> Iterator[ShardResult | ShardFailure]:
-        """What comes within the time; it is not left then."""
+        """Yield the results that arrive in time, and remove them from `left`."""
         waiting = [future for future, shard in self.shards.items() if shard in left]
         as_completed: Any = distributed.as_completed
         coming = as_completed(waiting, loop=self.client.loop, timeout=seconds)
@@ -282,7 +282,7 @@ def schedule(settings: ShardingSettings, health: str) -> None:
 
 
 def log_as_ours() -> None:
-    """What Dask says goes where our own lines go, from warnings on; it has handlers of its own for each logger."""
+    """Send Dask's log to our own, from warnings on; Dask has handlers of its own for each logger."""
     for name in [name for name in logging.Logger.manager.loggerDict if name.partition(".")[0] == "distributed"]:
         log = logging.getLogger(name)
         log.handlers.clear()
@@ -291,7 +291,7 @@ def log_as_ours() -> None:
 
 
 async def _served(make: Callable[[], Any]) -> None:
-    """One server after the other, until it is told to end."""
+    """Run one server after the other, until stopped."""
     dask.config.set(CONFIG)
     log_as_ours()
     stop = asyncio.Event()
@@ -311,9 +311,9 @@ PLACEMENT_SLACK = 1.1
 
 
 def assigned(sizes: Mapping[int, int], last: Mapping[int, str], workers: Sequence[str]) -> dict[int, str]:
-    """A worker for each shard: the one that ran it last, unless that one has too many workloads then; else the idlest.
+    """Return a worker for each shard: its last one, unless that one has too many workloads then; else the idlest.
 
-    Asked again, it leaves all where they are: a shard that moves reads its history anew.
+    The result is stable: a shard that moves has to read its history again.
     """
     afresh = _placed(sizes, {}, workers, math.inf)
     most = PLACEMENT_SLACK * _busiest(sizes, afresh)

@@ -1,6 +1,6 @@
-"""What was learned in shards: it is here, whatever becomes of the processes that compute, and outlives this one.
+"""State learned in shards: stored here, whatever becomes of the computing processes, and beyond this one.
 
-It is joined and cut by workload where a fleet is divided otherwise.
+It is joined and split by workload when the number of shards changes.
 """
 
 from __future__ import annotations
@@ -44,17 +44,17 @@ if TYPE_CHECKING:
 
 
 Before = Callable[[], "ShardState | None"]
-"""What a service without shards has learned until its last evaluation time, where there was one."""
+"""State learned by a service without shards until its last evaluation time, if there was one."""
 
 
 def shard_of(namespace: str, shards: int) -> int:
-    """Which shard a namespace is in: the same one in every process and in every cycle."""
+    """Return the shard of a namespace: the same in every process and every cycle."""
     return zlib.crc32(namespace.encode()) % shards
 
 
 @dataclass(slots=True)
 class LearnedShards:
-    """The states of all shards. Nothing is decided before those of the process before this one are read."""
+    """The states of all shards. No decision is made before those of the previous process are read."""
 
     shards: int
     store: ShardStates
@@ -64,7 +64,7 @@ class LearnedShards:
     tell_refused: Callable[[str, str], None] = lambda _part, _why: None
     """Hears which part of the state is refused, and why."""
     refused: tuple[str, ...] = ()
-    """Why something that lay there was not taken over, a line each; it is learned anew."""
+    """Reasons why stored states were not restored, a line each; they are learned anew."""
     _written: dict[int, ShardState] = field(default_factory=dict)
 
     def restore(self) -> None:
@@ -93,7 +93,7 @@ class LearnedShards:
             self.tell_refused("shards", why)
 
     def keep(self, shard: int, learned: ShardState) -> None:
-        """What a shard knows now."""
+        """Store the state of a shard."""
         self.by_shard[shard] = learned
 
     def divide(self, shards: int) -> None:
@@ -125,10 +125,10 @@ def latest_evaluation(learned: Mapping[int, ShardState]) -> datetime:
 
 
 def divided(learned: dict[int, ShardState], shards: int) -> dict[int, ShardState]:
-    """What another number of shards has to know; a shard of which nothing was learned is left out.
+    """Divide the learned states among another number of shards; shards without any are left out.
 
     Raises:
-        msgspec.MsgspecError: it is damaged, or of another version.
+        msgspec.MsgspecError: a state is damaged, or of another version.
     """
     if not learned:
         return {}
@@ -143,13 +143,13 @@ def divided(learned: dict[int, ShardState], shards: int) -> dict[int, ShardState
 
 
 def learned_shards(settings: Settings, address: str, keys: StateKeys, news: StateNews) -> LearnedShards:
-    """What shards have learned, in the database at `address`, or what the service did before it had any."""
+    """Return the state of shards in the database at `address`, or that of the service before it had shards."""
     before = partial(undivided, settings, keys if keys.of_release else None, news)
     return LearnedShards(settings.sharding.shards, ShardStates(address, keys), before, tell_refused=news.refused)
 
 
 def undivided(settings: Settings, keys: StateKeys | None, news: StateNews) -> ShardState | None:
-    """What the service has learned before its fleet was divided; None where nothing of it lies there."""
+    """Return the state learned before the fleet was divided; None where there is none."""
     observed, origins = observed_file(settings, nothing_observed(settings), keys), request_origins.Origins()
     restore(observed, news)
     if not observed.observed.fleet.row:
@@ -162,7 +162,7 @@ def undivided(settings: Settings, keys: StateKeys | None, news: StateNews) -> Sh
 def rejoined(
     settings: Settings, address: str, keys: StateKeys, file: ObservedFile[Observed], news: StateNews
 ) -> ObservedFile[Observed]:
-    """What the shards of a fleet have learned that was divided until now, where that is newer than the file."""
+    """Return the state of the shards of a fleet divided until now, where it is newer than the file."""
     try:
         with closing(ShardStates(address, keys)) as states:
             _, by_shard, refused = states.read()
@@ -184,7 +184,7 @@ def rejoined(
 
 
 PERSISTED_LISTS = ("lead_times", "pods", "capacities")
-"""What is kept as records that name their workload."""
+"""Lists of records that name their workload."""
 
 
 def repartitioned(persisted: Iterable[bytes], place: Place) -> dict[int, bytes]:
@@ -223,7 +223,7 @@ def _images(parts: Sequence[PersistedObservations]) -> dict[str, PersistedStartU
 
 
 def _pools(parts: Sequence[PersistedObservations]) -> dict[str, tuple[PersistedStartUps, ...]]:
-    """What all shards know of each node pool; one pool runs workloads of several shards."""
+    """Join the start-up times of each node pool; one pool runs workloads of several shards."""
     pools: defaultdict[str, list[PersistedStartUps]] = defaultdict(list)
     for pool, start_ups in chain.from_iterable(part.pools.items() for part in parts):
         pools[pool] += start_ups

@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 
 
 IDLE = timedelta(minutes=15)
-"""A shard that was not asked for so long is computed elsewhere: its rings are given back."""
+"""Time without a request after which a shard counts as computed elsewhere, and its rings are freed."""
 
 
 class ShardTask(NamedTuple):
-    """What one shard has to decide, and what is known of it."""
+    """Inputs of one shard's decisions."""
 
     settings: Settings
     fleet: str
@@ -56,7 +56,7 @@ class ShardTask(NamedTuple):
     policy: Policy
     overrides: tuple[tuple[PolicySelector, Mapping[str, object]], ...]
     learned: ShardState | None
-    """What was learned until then, where anything was."""
+    """State learned until then, if any."""
     sizes_since: datetime | None = None
     """The evaluation time since which sizes that have changed are wanted; None: all of them."""
     share: float = 1.0
@@ -79,7 +79,7 @@ class ShardTask(NamedTuple):
 
 
 class ShardResult(NamedTuple):
-    """What came of it."""
+    """Result of one shard."""
 
     shard: int
     numbers: DecidedColumns
@@ -104,7 +104,7 @@ class ListedSource(RelistedSource):
 
 
 class _DecidedShard(NamedTuple):
-    """What was decided about a shard last, and what was learned by then."""
+    """Last decisions about a shard, and the state learned by then."""
 
     fleet: DecidedRows
     report: CycleReport
@@ -145,7 +145,7 @@ class _RunningShard:
         self.decided = _DecidedShard(fleet, outcome.report, learned)
 
     def answer(self, task: ShardTask) -> ShardResult:
-        """What was decided last, without the sizes that the asking process has."""
+        """Return the last decisions, without the sizes that the asking process already has."""
         fleet, report, learned = cast("_DecidedShard", self.decided)
         rows = len(task.inventory.workloads)  # one that is held because it is listed no more is behind these
         if fleet.ids[:rows] != task.inventory.ids:
@@ -162,9 +162,9 @@ class ShardCycles:
     lock: Lock = field(default_factory=Lock)
 
     def run(self, task: ShardTask) -> ShardResult | None:
-        """Decide about the workloads of a shard; asked twice for one evaluation time, it gives the same answer.
+        """Decide about the workloads of a shard; a repeated call for one evaluation time returns the same answer.
 
-        None where it has to be told what was learned.
+        None where the learned state has to be sent first.
         """
         with self.lock:
             self._give_back(task.inventory.at)
@@ -179,7 +179,7 @@ class ShardCycles:
             return running.answer(task)
 
     def facts(self, fleet: str, shard: int, id_: WorkloadId) -> bytes:
-        """What is known of a workload of a shard that was run here, as msgpack; nothing where it was not."""
+        """Return the facts of a workload whose shard ran here, as msgpack; empty where it did not."""
         running = self.running.get((fleet, shard))
         return encoded_facts(running.cycle, id_) if running else b""
 
@@ -241,7 +241,7 @@ class ShardFailure(NamedTuple):
 
 
 class UnknownShard(NamedTuple):
-    """A shard that a process does not know, and was not told what was learned of it."""
+    """A shard that a process does not know, and whose learned state was not sent."""
 
     shard: int
 
@@ -251,15 +251,15 @@ class Executor(Protocol):
 
     @property
     def processes(self) -> int:
-        """How many shards are computed at a time."""
+        """Number of shards that are computed at a time."""
 
     def run(self, tasks: Sequence[ShardTask], seconds: float) -> Iterator[ShardResult | ShardFailure]:
-        """What came of each, as it comes and at most once. Raises nothing."""
+        """Yield the result of each shard as it arrives, at most once. Raises nothing."""
 
     def facts(self, fleet: str, shard: int, id_: WorkloadId) -> bytes:
-        """What the process that ran a shard last knows of a workload, as msgpack; nothing where it does not say.
+        """Return the facts of a workload from the last process of its shard, as msgpack; empty without an answer.
 
-        Asked by another thread, while shards run.
+        Called by another thread while shards run.
         """
 
     def close(self) -> None:

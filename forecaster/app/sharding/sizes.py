@@ -1,4 +1,4 @@
-"""Sizes of workloads: a worker tells those that have changed, and the service keeps them."""
+"""Sizes of workloads: a worker sends the changed ones, and the service stores them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NEVER_SENT = -np.inf
 
 
 class ShardSizes(NamedTuple):
-    """What was decided about the resources of some rows of a shard."""
+    """Decided sizes of some rows of a shard."""
 
     rows: list[int]
     resources: list[Resize | Hold]
