@@ -19,7 +19,7 @@ from forecaster.errors import StoreError
 from forecaster.kube.config import ClientConfigError
 from forecaster.publish.reader import now
 from forecaster.serving.app import assemble
-from forecaster.serving.metrics import Told
+from forecaster.serving.metrics import ParentState
 from forecaster.serving.options import Address, ServingOptions, address_argument, listen
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ def main(arguments: Sequence[str] | None = None, *, clock: Callable[[], datetime
     try:
         plain = _socket(given.fd, given.address)
         secure = _socket(given.secure_fd, given.secure_address) if given.options.secure else None
-        told = Told()
-        server = assemble(given.table, given.options, plain, secure, told, clock)
+        parent = ParentState()
+        server = assemble(given.table, given.options, plain, secure, parent, clock)
     except (OSError, ClientConfigError, StoreError) as error:
         sys.stderr.write(f"forecaster serving: {error}\n")
         return 1
@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None, *, clock: Callable[[], datetime
     _collect_seldom()
     sys.setswitchinterval(SWITCH_SECONDS)
     if given.with_parent:
-        threading.Thread(target=_follow_parent, args=[server, told], daemon=True).start()
+        threading.Thread(target=_follow_parent, args=[server, parent], daemon=True).start()
     with suppress(KeyboardInterrupt):
         server.run()
     return 0
@@ -95,10 +95,10 @@ def _collect_seldom() -> None:
     gc.set_threshold(50_000, 20, 50)
 
 
-def _follow_parent(server: uvicorn.Server, told: Told) -> None:
+def _follow_parent(server: uvicorn.Server, parent: ParentState) -> None:
     """The parent writes a byte for each table; however it dies, the pipe ends and this process follows."""
-    while said := os.read(0, 1):
-        told.hear(said)
+    while byte := os.read(0, 1):
+        parent.receive(byte)
     server.should_exit = True
 
 

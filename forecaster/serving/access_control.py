@@ -131,13 +131,13 @@ async def _review_token(reviewer: AsyncApiClient, token: BearerToken) -> User | 
     return user
 
 
-async def _review_access(reviewer: AsyncApiClient, asked: UserRequest) -> bool:
-    return await is_allowed(reviewer, *asked)
+async def _review_access(reviewer: AsyncApiClient, request: UserRequest) -> bool:
+    return await is_allowed(reviewer, *request)
 
 
 def _denial(scope: Scope, status: HTTPStatus, message: str, why: str = "", user: str = "") -> Denial:
-    what = f"{scope['method']} {scope['path'][:200]}"
-    return Denial(status, message, why or message, user, _address(scope), what)
+    request = f"{scope['method']} {scope['path'][:200]}"
+    return Denial(status, message, why or message, user, _address(scope), request)
 
 
 def _address(scope: Scope) -> str:
@@ -168,8 +168,8 @@ def right_text(right: Right) -> str:
     if isinstance(right, NonResourceAttributes):
         return f"{right.verb} path {right.path[:200]}"
     where = f' in the namespace "{right.namespace[:64]}"' if right.namespace else " at the cluster scope"
-    what = f"{right.resource}/{right.subresource}" if right.subresource else right.resource
-    return f'{right.verb} resource "{what[:128]}" in API group "{right.group}"{where}'
+    resource = f"{right.resource}/{right.subresource}" if right.subresource else right.resource
+    return f'{right.verb} resource "{resource[:128]}" in API group "{right.group}"{where}'
 
 
 def needed_right(method: str, path: str, *, watch: bool = False) -> Right:

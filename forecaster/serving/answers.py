@@ -65,26 +65,26 @@ def moment_at(table: PublishedTable, now: datetime, stale_after: timedelta | Non
     return Moment(now, table.meta.published_at, fresh=not age_of(table.meta, now, stale_after).stale)
 
 
-def answer(table: PublishedTable, asked: MetricRequest, moment: Moment) -> Answer | NotThere:
+def answer(table: PublishedTable, request: MetricRequest, moment: Moment) -> Answer | NotThere:
     """The number, or why there is none."""
-    entry = entry_of(table, asked.namespace, asked.name, asked.kind)
+    entry = entry_of(table, request.namespace, request.name, request.kind)
     if isinstance(entry, (NotNamed, NotThere)):
         return entry
     published = table.published(entry)
     if published is None:
-        which = f"{asked.kind or 'workload'} {asked.namespace}/{asked.name}"
+        which = f"{request.kind or 'workload'} {request.namespace}/{request.name}"
         return NotThere(f"the policy of {which} publishes nothing: its mode is observe")
-    return value_of(published, asked.metric, moment, signal=asked.signal, target=asked.target)
+    return value_of(published, request.metric, moment, signal=request.signal, target=request.target)
 
 
 def entry_of(table: PublishedTable, namespace: str, name: str, kind: str) -> TableEntry | NotNamed | NotThere:
     """Return the one workload of that name, and of that kind where one is given."""
-    found = [entry for entry in table.named(namespace, name) if kind in {"", entry.kind}]
-    if not found:
+    entries = [entry for entry in table.named(namespace, name) if kind in {"", entry.kind}]
+    if not entries:
         return NotThere(f"no {kind or 'workload'} {namespace}/{name} in the table")
-    if len(found) > 1:
-        return NotNamed(f"{namespace}/{name} is one of {', '.join(entry.kind for entry in found)}: name the kind")
-    return found[0]
+    if len(entries) > 1:
+        return NotNamed(f"{namespace}/{name} is one of {', '.join(entry.kind for entry in entries)}: name the kind")
+    return entries[0]
 
 
 WORKLOAD, KIND, NAMESPACE, SIGNAL = LABELS = ("workload", "kind", "namespace", "signal")
@@ -92,7 +92,7 @@ COMMAS_MAX = 256
 
 
 class WorkloadSelector(NamedTuple):
-    """A selector that was understood."""
+    """Workloads and signals that a label selector names."""
 
     names: tuple[str, ...]
     """The workloads it may mean: nothing is searched for, these are looked up."""
@@ -102,7 +102,7 @@ class WorkloadSelector(NamedTuple):
 
 
 def workload_selector(text: str) -> WorkloadSelector | str:
-    """The question behind a selector, or what is wrong with it in a sentence."""
+    """Return the workloads that a selector names, or what is wrong with it in a sentence."""
     if len(text) > SELECTOR_MAX or text.count(",") > COMMAS_MAX:
         return f"the label selector is too long: {SELECTOR_MAX} characters and {COMMAS_MAX} commas are the most"
     try:
@@ -117,7 +117,8 @@ def workload_selector(text: str) -> WorkloadSelector | str:
 
 def _named(selector: Selector, label: str) -> tuple[str, ...] | None:
     """The values of a label that a selector names; None where it names none."""
-    named = [set(one.values) for one in selector.requirements if one.key == label and one.operator == "in"]
+    of_label = (requirement for requirement in selector.requirements if requirement.key == label)
+    named = [set(requirement.values) for requirement in of_label if requirement.operator == "in"]
     return tuple(sorted(set.intersection(*named))) if named else None
 
 
@@ -158,14 +159,15 @@ class _Candidate(NamedTuple):
 
 
 def find(
-    table: PublishedTable, moment: Moment, namespace: str, metric: str, asked: WorkloadSelector
+    table: PublishedTable, moment: Moment, namespace: str, metric: str, selection: WorkloadSelector
 ) -> WorkloadValue | NoValue:
-    """The value of one metric of ours in one namespace."""
-    entries = [entry for name in asked.names for entry in table.named(namespace, name)]
+    """Return the value of one of our metrics in one namespace."""
+    entries = [entry for name in selection.names for entry in table.named(namespace, name)]
     offered = [(entry, published) for entry in entries if (published := table.published(entry)) is not None]
-    matching = [one for one in _candidates(offered, metric, asked) if asked.selector.matches(one.labels())]
+    candidates = _candidates(offered, metric, selection)
+    matching = [candidate for candidate in candidates if selection.selector.matches(candidate.labels())]
     if not matching:
-        return _nothing(namespace, asked, entries, offered)
+        return _nothing(namespace, selection, entries, offered)
     if len(matching) > 1:
         return NoValue(HTTPStatus.BAD_REQUEST, _several(matching))
     entry, published, signal = matching[0]
@@ -179,33 +181,33 @@ def find(
 
 
 def _candidates(
-    offered: Iterable[tuple[TableEntry, WorkloadOffer]], metric: str, asked: WorkloadSelector
+    offered: Iterable[tuple[TableEntry, WorkloadOffer]], metric: str, selection: WorkloadSelector
 ) -> Iterator[_Candidate]:
     for entry, published in offered:
-        for signal in _signals(published, metric, asked):
+        for signal in _signals(published, metric, selection):
             yield _Candidate(entry, published, signal)
 
 
-def _signals(published: WorkloadOffer, metric: str, asked: WorkloadSelector) -> tuple[str, ...]:
+def _signals(published: WorkloadOffer, metric: str, selection: WorkloadSelector) -> tuple[str, ...]:
     """The signals that decide the count, known now or not; before any was ever read, those that are named."""
     if metric != DEMAND_METRIC:
         return ("",)
-    return published.signals or asked.signals or ("",)
+    return published.signals or selection.signals or ("",)
 
 
 def _nothing(
     namespace: str,
-    asked: WorkloadSelector,
+    selection: WorkloadSelector,
     entries: Sequence[TableEntry],
     offered: Sequence[tuple[TableEntry, WorkloadOffer]],
 ) -> NoValue:
-    names = ", ".join(asked.names)[:200]
+    names = ", ".join(selection.names)[:200]
     if entries and not offered:
         message = f"{namespace}/{names} is not published: set its policy to mode: publish"
-    elif offered and asked.signals and not any(set(asked.signals) & set(offer.signals) for _, offer in offered):
+    elif offered and selection.signals and not any(set(selection.signals) & set(offer.signals) for _, offer in offered):
         there = ", ".join(sorted({signal for _, offer in offered for signal in offer.signals}))
         message = (
-            f"the count of {namespace}/{names} is not decided by {', '.join(asked.signals)[:64]}; there are {there}"
+            f"the count of {namespace}/{names} is not decided by {', '.join(selection.signals)[:64]}; there are {there}"
         )
     elif entries:
         message = f"no value of {namespace}/{names} has these labels; a value has {', '.join(LABELS)}"
@@ -215,6 +217,7 @@ def _nothing(
 
 
 def _several(matching: list[_Candidate]) -> str:
-    """Two of them would be summed by the HPA."""
-    shown = "; ".join(",".join(f"{key}={value}" for key, value in one.labels().items()) for one in matching[:3])
+    """Refuse several values, since an HPA would add them up."""
+    labels = (candidate.labels().items() for candidate in matching[:3])
+    shown = "; ".join(",".join(f"{key}={value}" for key, value in pairs) for pairs in labels)
     return f"{len(matching)} values match and an HPA would add them up; name one of {shown}"

@@ -26,7 +26,7 @@ from forecaster.serving.audit import Audit
 from forecaster.serving.dashboard import Dashboard
 from forecaster.serving.external_metrics import ApiRequest, MetricsApi
 from forecaster.serving.integrations import IntegrationPages
-from forecaster.serving.metrics import CountRequests, ServingMetrics, Told
+from forecaster.serving.metrics import CountRequests, ParentState, ServingMetrics
 from forecaster.serving.new_pods import PATH as ADMISSION_PATH
 from forecaster.serving.new_pods import NewPodAdmission
 from forecaster.serving.openapi import WORKLOAD, OpenApi
@@ -141,24 +141,24 @@ def create_app(
     """
     metrics = metrics or ServingMetrics(reader, clock, stale_after)
 
-    def seen() -> tuple[PublishedTable, Moment] | None:
+    def served() -> tuple[PublishedTable, Moment] | None:
         table = reader.table
         return None if table is None else (table, moment_at(table, clock(), stale_after))
 
     api = RecommendationPages(reader, clock, stale_after, secured.fault if secured else str)
     integrations = IntegrationPages(reader, clock, stale_after)
     writing = secured.writing if secured else None
-    told = what_if, writing, lambda: metrics.told.follows, report, calendar
-    dashboard = Dashboard(api.table, reader, pictures, clock, stale_after, *told) if pictures else None
+    controls = what_if, writing, lambda: metrics.parent.follows, report, calendar
+    dashboard = Dashboard(api.table, reader, pictures, clock, stale_after, *controls) if pictures else None
     shown = [*(dashboard.routes() if dashboard else ()), *(report.routes() if report else ())]
     further = [*shown, *(replicas.routes() if replicas else ())]
     beside = partial(_lifespan, reader, secured, dashboard)
     pages = _pages(api, Workloads(api), [*integrations.routes(), *further], metrics, lambda _app: beside())
-    metrics_api = MetricsApi(seen)
+    metrics_api = MetricsApi(served)
     if secured is None:
         return FrontApplication(metrics_api, pages, metrics.count)
     metrics.names_on_plain_port = False
-    secured.discovered = lambda found: setattr(metrics_api, "discovery", found)
+    secured.discovered = lambda discovery: setattr(metrics_api, "discovery", discovery)
     parts = secured.access_control, secured.upstream, admission
     return FrontApplication(metrics_api, pages, metrics.count, *parts, certified_reviews=secured.certified_reviews)
 
@@ -226,10 +226,10 @@ def assemble(
     options: ServingOptions,
     plain: socket.socket,
     secure: socket.socket | None = None,
-    told: Told | None = None,
+    parent: ParentState | None = None,
     clock: Callable[[], datetime] = now,
 ) -> HttpServer:
-    """The server with all its parts. `told` has what the computing process says meanwhile.
+    """Return the server with all its parts. `parent` has what the computing process reports.
 
     Raises:
         OSError: there is no good serving certificate.
@@ -238,7 +238,7 @@ def assemble(
     reader, audit = TableReader(table, clock), Audit()
     stale_after = None if options.stale_after_seconds is None else timedelta(seconds=options.stale_after_seconds)
     metrics = ServingMetrics(reader, clock, stale_after, audit.denials)
-    metrics.told = told or Told()
+    metrics.parent = parent or ParentState()
     admission = NewPodAdmission(NewPodsFile(Path(options.new_pods)), clock) if options.new_pods else None
     metrics.admissions = admission.outcomes if admission else {}
     pictures = TableReader(pictures_path(table), clock) if options.dashboard else None

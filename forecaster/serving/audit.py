@@ -31,7 +31,7 @@ class Denial(NamedTuple):
     user: str
     client: str
     """Address of the client."""
-    what: str
+    request: str
     """Method and path."""
 
 
@@ -48,7 +48,7 @@ class Audit:
         """A request was refused."""
         self.denials[str(int(denial.status))] += 1
         facts = {"status": int(denial.status), "why": denial.why, "user": denial.user, "client": denial.client}
-        line = {"event": "request_denied", **facts, "request": denial.what}
+        line = {"event": "request_denied", **facts, "request": denial.request}
         self._once(self._refusals, tuple(facts.values()), line)
 
     def refused(self, why: str, client: str) -> None:

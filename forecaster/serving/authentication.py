@@ -85,10 +85,10 @@ def front_proxy(data: Mapping[str, str]) -> FrontProxy:
 def _list(data: Mapping[str, str], key: str) -> list[str]:
     text = data.get(key, "")
     try:
-        found = msgspec.json.decode(text or "[]", type=list[str] | None) or []
+        names = msgspec.json.decode(text or "[]", type=list[str] | None) or []
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{key} of extension-apiserver-authentication is no list of names: {error}") from error
-    return [name for name in found if name]
+    return [name for name in names if name]
 
 
 def _headers(data: Mapping[str, str], key: str, default: tuple[bytes, ...]) -> tuple[bytes, ...]:
@@ -100,13 +100,13 @@ def _values(headers: Headers, name: bytes) -> Iterable[str]:
 
 
 def _extra(headers: Headers, prefixes: tuple[bytes, ...]) -> tuple[tuple[str, tuple[str, ...]], ...]:
-    found: dict[str, list[str]] = {}
+    extra: dict[str, list[str]] = {}
     for key, value in headers:
         for prefix in prefixes:
             if key.startswith(prefix):
                 name = unquote(key[len(prefix) :].decode("latin-1")).lower()
-                found.setdefault(name, []).append(value.decode("utf-8", "replace"))
-    return tuple((name, tuple(values)) for name, values in found.items())
+                extra.setdefault(name, []).append(value.decode("utf-8", "replace"))
+    return tuple((name, tuple(values)) for name, values in extra.items())
 
 
 # The settings of the front proxy, kept up with.
@@ -138,23 +138,23 @@ class FrontProxyWatch:
         with suppress(TimeoutError):
             await asyncio.wait_for(self._read.wait(), seconds)
 
-    async def look(self) -> None:
-        """Look once."""
+    async def refresh(self) -> None:
+        """Read once."""
         try:
-            found = front_proxy((await self._reader.get(CONFIG_MAP, ConfigMap)).data)
+            latest = front_proxy((await self._reader.get(CONFIG_MAP, ConfigMap)).data)
         except (ApiError, ValueError) as error:
             self.fault = f"{error}; bind the role extension-apiserver-authentication-reader in kube-system"
             return
         self.fault = ""
-        if found != self._latest:
-            self._latest = found
-            self._changed(found)
+        if latest != self._latest:
+            self._latest = latest
+            self._changed(latest)
         self._read.set()
 
-    async def keep_looking(self) -> None:
+    async def keep_current(self) -> None:
         """Watch until the process ends."""
         while True:
-            await self.look()
+            await self.refresh()
             await asyncio.sleep(PROXY_POLL_SECONDS if self.known else PROXY_RETRY_SECONDS)
 
 

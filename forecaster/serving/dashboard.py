@@ -30,10 +30,10 @@ from forecaster.publish.decision_history import AccuracyView, DecisionChange  # 
 from forecaster.publish.views import RecommendationView  # noqa: TC001  msgspec resolves it, too
 from forecaster.serving.answers import TableAge, age_of
 from forecaster.serving.fleet import fleet_view
-from forecaster.serving.pause import Writing, WritingView, asked_pause
+from forecaster.serving.pause import Writing, WritingView, pause_request
 from forecaster.serving.rest import ProblemError
 from forecaster.serving.what_if import WhatIfProcess, changes_of, past_of
-from forecaster.serving.workloads import OutlookView, outlook_view
+from forecaster.serving.workloads import SignalForecastView, signal_forecast_view
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -59,9 +59,9 @@ PAGE_GUARDS = {
 """Headers that allow only what this process serves: no inline script, no request to another host."""
 REPLAY_REMEDY = "Ask the replica that computes, which holds the Lease, or use `forecaster replay`."
 SOURCE_DOWN = REASONS.index(Reason.SOURCE_DOWN)
-SENTENCES_MOST = 100
+MAX_SENTENCES = 100
 """Rows of which sentences are made in one request: some 100 µs each."""
-DIGITS_MOST = 9
+MAX_DIGITS = 9
 """Digits of a row number."""
 
 
@@ -105,7 +105,7 @@ class WorkloadPage(msgspec.Struct, frozen=True):
     published_at: datetime
     recommendation: RecommendationView
     lines: list[str]
-    outlooks: list[OutlookView]
+    outlooks: list[SignalForecastView]
     decisions: tuple[DecisionChange, ...]
     accuracy: tuple[AccuracyView, ...]
     series: DrawnSeries | None
@@ -245,10 +245,10 @@ class Dashboard:
 
     async def sentences(self, request: Request) -> Response:
         """Why each of some rows of the table of one instant is decided as it is; nothing of another table."""
-        table, asked = self.table(), request.query_params
-        if asked.get("of") != msgspec.to_builtins(table.meta.published_at):
+        table, parameters = self.table(), request.query_params
+        if parameters.get("of") != msgspec.to_builtins(table.meta.published_at):
             return _json(Sentences([]))
-        rows = _rows(asked.get("rows", ""), table.rows)
+        rows = _rows(parameters.get("rows", ""), table.rows)
         async with self._making:
             messages = await asyncio.to_thread(lambda: [table.view(table.entry(row)).replicas.message for row in rows])
         return _json(Sentences(messages))
@@ -272,7 +272,7 @@ class Dashboard:
                 published_at=now,
                 recommendation=view,
                 lines=explanation(table.recommendation(entry)),
-                outlooks=[outlook_view(one, paths.get(one.signal), now) for one in view.signals],
+                outlooks=[signal_forecast_view(signal, paths.get(signal.signal), now) for signal in view.signals],
                 decisions=past.decisions,
                 accuracy=past.accuracy,
                 series=_series(self.pictures.table, entry),
@@ -298,7 +298,7 @@ class Dashboard:
 
     async def pause(self, request: Request) -> Response:
         """Stop all writes to the cluster, or let them go on."""
-        user, paused = await asked_pause(request)
+        user, paused = await pause_request(request)
         if self.writing is None:
             raise ProblemError(HTTPStatus.CONFLICT, "nothing is written to the cluster", "Enable mode floor or scale.")
         return _json(await self.writing.pause(user, paused=paused))
@@ -309,14 +309,14 @@ class Dashboard:
             return "this replica copies what another one computes, and only that one has the history to replay"
         return "" if self.replaying else "this replica does not compute, so it cannot replay"
 
-    async def _replayed(self, request: Request, asked: Mapping[str, object]) -> Response:
+    async def _replayed(self, request: Request, parameters: Mapping[str, object]) -> Response:
         table = self.table()
         entry = _entry(table, **request.path_params)
         refused = self._cannot_replay()
         if refused or self.replaying is None:
             raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, refused, REPLAY_REMEDY)
         id_ = (entry.namespace, entry.kind, entry.name)
-        question = {"id": id_, "at": table.meta.published_at, **asked}
+        question = {"id": id_, "at": table.meta.published_at, **parameters}
         return _raw(await self.replaying.ask(msgspec.json.encode(question), caller_of(request)))
 
 
@@ -325,7 +325,7 @@ def _down(table: PublishedTable) -> str:
     if not table.rows or any(code != SOURCE_DOWN for code in table.columns["reason"][0]):
         return ""
     entry = table.entry(0)
-    since = next((f" since {one.at:%H:%M} UTC" for one in table.past(entry).decisions[:1]), "")
+    since = next((f" since {decision.at:%H:%M} UTC" for decision in table.past(entry).decisions[:1]), "")
     return f"Not known{since}: {table.view(entry).replicas.message}"
 
 
@@ -338,8 +338,8 @@ def caller_of(request: Request) -> str:
 def _entry(table: PublishedTable, *, namespace: str, kind: str, name: str) -> TableEntry:
     row = table.row_of(namespace, name, kind)
     if row is None:
-        wanted = f"{kind} {namespace}/{name}"
-        raise ProblemError(HTTPStatus.NOT_FOUND, f"no {wanted} in the table", "The dashboard lists what there is.")
+        workload = f"{kind} {namespace}/{name}"
+        raise ProblemError(HTTPStatus.NOT_FOUND, f"no {workload} in the table", "The dashboard lists what there is.")
     return table.entry(row)
 
 
@@ -351,13 +351,13 @@ def _series(pictures: PublishedTable | None, entry: TableEntry) -> DrawnSeries |
     return DrawnSeries(pictures.signals, pictures.meta.published_at, values)
 
 
-def _rows(text: str, most: int) -> list[int]:
-    """Whole numbers between commas, below `most`."""
-    numbers = text.split(",", SENTENCES_MOST)
-    if len(numbers) > SENTENCES_MOST:
-        raise ProblemError(HTTPStatus.BAD_REQUEST, "rows has too many", f"Ask for {SENTENCES_MOST} at most.")
-    rows = [int(one) for one in numbers if one.isascii() and one.isdecimal() and len(one) <= DIGITS_MOST]
-    if len(rows) < len(numbers) or max(rows) >= most:
+def _rows(text: str, end: int) -> list[int]:
+    """Whole numbers between commas, below `end`."""
+    numbers = text.split(",", MAX_SENTENCES)
+    if len(numbers) > MAX_SENTENCES:
+        raise ProblemError(HTTPStatus.BAD_REQUEST, "rows has too many", f"Ask for {MAX_SENTENCES} at most.")
+    rows = [int(digits) for digits in numbers if digits.isascii() and digits.isdecimal() and len(digits) <= MAX_DIGITS]
+    if len(rows) < len(numbers) or max(rows) >= end:
         raise ProblemError(HTTPStatus.BAD_REQUEST, "rows names no rows of the table", "Use e.g. rows=0,1,2.")
     return rows
 

@@ -52,7 +52,7 @@ EXTERNAL = ApiGroup(
 CUSTOM = ApiGroup(
     "custom.metrics.k8s.io",
     "v1beta2",
-    tuple(ApiResource(f"{what}/{name}", "MetricValueList") for what in OBJECTS for name in METRICS),
+    tuple(ApiResource(f"{resource}/{name}", "MetricValueList") for resource in OBJECTS for name in METRICS),
 )
 OWN = EXTERNAL._replace(name="metrics.forecaster.dev")
 """The external metrics in a group of our own, which no other adapter registers (docs/integrate.md)."""
@@ -83,25 +83,25 @@ class Discovery:
 def _wants_aggregated(accept: str) -> bool:
     """Whether version 2 of the aggregated form is among what the client takes."""
     parts = ({word.strip() for word in part.split(";")} for part in accept.split(","))
-    wanted = {"application/json", "g=apidiscovery.k8s.io", "v=v2", "as=APIGroupDiscoveryList"}
-    return any(wanted <= part for part in parts)
+    required = {"application/json", "g=apidiscovery.k8s.io", "v=v2", "as=APIGroupDiscoveryList"}
+    return any(required <= part for part in parts)
 
 
 def _documents(groups: Sequence[ApiGroup]) -> dict[str, dict[str, Any]]:
     documents: dict[str, dict[str, Any]] = {
-        "/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(one) for one in groups]}
+        "/apis": {"kind": "APIGroupList", "apiVersion": "v1", "groups": [_group(group) for group in groups]}
     }
     documents |= _openapi(groups)
-    for one in groups:
-        documents[f"/apis/{one.name}"] = {"kind": "APIGroup", "apiVersion": "v1", **_group(one)}
-        documents[f"/apis/{one.group_version}"] = _resources(one)
+    for group in groups:
+        documents[f"/apis/{group.name}"] = {"kind": "APIGroup", "apiVersion": "v1", **_group(group)}
+        documents[f"/apis/{group.group_version}"] = _resources(group)
     return documents
 
 
 def _openapi(groups: Sequence[ApiGroup]) -> dict[str, dict[str, Any]]:
     """Valid and empty: the values have no schema that a client could use, and 404 is an error in the cluster's log."""
     about = {"title": "forecaster", "version": "v1"}
-    paths = [f"apis/{one.group_version}" for one in groups]
+    paths = [f"apis/{group.group_version}" for group in groups]
     index = {path: {"serverRelativeURL": f"/openapi/v3/{path}"} for path in paths}
     empty = {"openapi": "3.0.0", "info": about, "paths": {}}
     return {
@@ -122,14 +122,16 @@ def _resources(group: ApiGroup) -> dict[str, Any]:
         "apiVersion": "v1",
         "groupVersion": group.group_version,
         "resources": [
-            {"name": one.name, "singularName": "", "namespaced": True, "kind": one.kind, "verbs": ["get"]}
-            for one in group.resources
+            {"name": resource.name, "singularName": "", "namespaced": True, "kind": resource.kind, "verbs": ["get"]}
+            for resource in group.resources
         ],
     }
 
 
 def _aggregated(groups: Sequence[ApiGroup]) -> dict[str, Any]:
-    items = [{"metadata": {"name": one.name, "creationTimestamp": None}, "versions": [_version(one)]} for one in groups]
+    items = [
+        {"metadata": {"name": group.name, "creationTimestamp": None}, "versions": [_version(group)]} for group in groups
+    ]
     return {"kind": "APIGroupDiscoveryList", "apiVersion": "apidiscovery.k8s.io/v2", "metadata": {}, "items": items}
 
 
@@ -137,13 +139,13 @@ def _version(group: ApiGroup) -> dict[str, Any]:
     """Subresources have no line of their own in this form; the objects of custom metrics are not resources of ours."""
     resources = [
         {
-            "resource": one.name,
+            "resource": resource.name,
             "scope": "Namespaced",
             "singularResource": "",
             "verbs": ["get"],
-            "responseKind": {"group": "", "version": "", "kind": one.kind},
+            "responseKind": {"group": "", "version": "", "kind": resource.kind},
         }
-        for one in group.resources
-        if "/" not in one.name
+        for resource in group.resources
+        if "/" not in resource.name
     ]
     return {"version": group.version, "freshness": "Current", "resources": resources}

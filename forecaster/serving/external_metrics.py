@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from forecaster.publish.reader import PublishedTable
 
 
-EXTERNAL_PATHS = {f"/apis/{one.group_version}/namespaces/": one.group_version for one in (EXTERNAL, OWN)}
+EXTERNAL_PATHS = {f"/apis/{group.group_version}/namespaces/": group.group_version for group in (EXTERNAL, OWN)}
 """Group and version of external metrics, by what their paths begin with."""
 CUSTOM_PATH = "/apis/custom.metrics.k8s.io/v1beta2/namespaces/"
 KIND_OF_RESOURCE = {"deployments.apps": "Deployment", "statefulsets.apps": "StatefulSet"}
@@ -129,9 +129,9 @@ class MetricsApi:
     """Answers from whatever table is served at the moment."""
 
     def __init__(
-        self, seen: Callable[[], tuple[PublishedTable, Moment] | None], discovery: Discovery | None = None
+        self, served: Callable[[], tuple[PublishedTable, Moment] | None], discovery: Discovery | None = None
     ) -> None:
-        self._seen = seen
+        self._served = served
         self.discovery = discovery or Discovery()
         """Replaced as a whole where an adapter behind us has metrics of its own."""
         self._repeated = RecentReplies()
@@ -140,13 +140,13 @@ class MetricsApi:
         """One request."""
         if request.method not in GET:
             return failure(HTTPStatus.METHOD_NOT_ALLOWED, f"{request.method} is not supported: values are only read")
-        found = self.value(request) or self.discovery.answer(request.path, request.accept, request.if_none_match)
-        return found or failure(HTTPStatus.NOT_FOUND, "the server could not find the requested resource")
+        reply = self.value(request) or self.discovery.answer(request.path, request.accept, request.if_none_match)
+        return reply or failure(HTTPStatus.NOT_FOUND, "the server could not find the requested resource")
 
     def value(self, request: ApiRequest) -> HttpReply | None:
         """Answer a value call; None for any other."""
-        seen = self._seen()
-        if seen is not None and (reply := self._repeated.get(*seen, request)):
+        served = self._served()
+        if served is not None and (reply := self._repeated.get(*served, request)):
             return reply
         call = value_call(request.path)
         if call is None:
@@ -157,7 +157,7 @@ class MetricsApi:
             return failure(HTTPStatus.BAD_REQUEST, "too many query parameters")
         if watches(request.query):
             return failure(HTTPStatus.METHOD_NOT_ALLOWED, "values cannot be watched")
-        return NOTHING_SERVED if seen is None else self._value(call, parameters, request, *seen)
+        return NOTHING_SERVED if served is None else self._value(call, parameters, request, *served)
 
     def _value(
         self,
@@ -167,24 +167,24 @@ class MetricsApi:
         table: PublishedTable,
         moment: Moment,
     ) -> HttpReply:
-        found = _found(table, moment, call, parameters)
-        if isinstance(found, NoValue):
-            return failure(*found)
+        answer = _lookup(table, moment, call, parameters)
+        if isinstance(answer, NoValue):
+            return failure(*answer)
         if request.wants_table:
-            return HttpReply(HTTPStatus.OK, msgspec.json.encode(print_table(found, moment.now)))
-        reply = success(external(found, call.version) if isinstance(call, ExternalValue) else custom(found))
-        self._repeated.keep(request, reply, found.value)
+            return HttpReply(HTTPStatus.OK, msgspec.json.encode(print_table(answer, moment.now)))
+        reply = success(external(answer, call.version) if isinstance(call, ExternalValue) else custom(answer))
+        self._repeated.keep(request, reply, answer.value)
         return reply
 
 
-def _found(
+def _lookup(
     table: PublishedTable, moment: Moment, call: ExternalValue | ObjectValue, parameters: dict[str, str]
 ) -> WorkloadValue | NoValue:
     selector = _selector(call, parameters)
-    asked = selector if isinstance(selector, NoValue) else workload_selector(selector)
-    if isinstance(asked, str):
-        return NoValue(HTTPStatus.BAD_REQUEST, asked)
-    return asked if isinstance(asked, NoValue) else find(table, moment, call.namespace, call.metric, asked)
+    selection = selector if isinstance(selector, NoValue) else workload_selector(selector)
+    if isinstance(selection, str):
+        return NoValue(HTTPStatus.BAD_REQUEST, selection)
+    return selection if isinstance(selection, NoValue) else find(table, moment, call.namespace, call.metric, selection)
 
 
 def _selector(call: ExternalValue | ObjectValue, parameters: dict[str, str]) -> str | NoValue:

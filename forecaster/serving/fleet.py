@@ -107,8 +107,8 @@ def fleet_view(table: PublishedTable, pictures: PublishedTable | None) -> FleetV
         measured=_amounts(table, "measured", planes_of),
         peak=_amounts(table, "peak", planes_of),
         high=_amounts(table, "high", planes_of),
-        request=[one[0] for one in sizes],
-        resized=[one[1] for one in sizes],
+        request=[request for request, _ in sizes],
+        resized=[resized for _, resized in sizes],
         pod=[number if isfinite(number) else None for number in _taken(pictures, "pod", rows, float("nan"))],
         spark=base64.b64encode(spark).decode(),
         spark_size=size,
@@ -150,17 +150,17 @@ _sizes_of = msgspec.json.Decoder(FleetSizes)
 def _sizes(table: PublishedTable) -> Iterator[tuple[Pair, Pair]]:
     """Requests of a pod now and as recommended."""
     for text in table.texts("sizes"):
-        found = _sizes_of.decode(text)
-        now = found.now.pair()
-        cores, memory = found.resize.resources.pair() if found.resize else now
+        sizes = _sizes_of.decode(text)
+        now = sizes.now.pair()
+        cores, memory = sizes.resize.resources.pair() if sizes.resize else now
         yield now, (now[0] if cores is None else cores, now[1] if memory is None else memory)
 
 
 def _coded(texts: Sequence[str]) -> tuple[list[str], list[int]]:
     """The different texts in their order, and the position of each."""
     places: dict[str, int] = {}
-    found = [places.setdefault(text, len(places)) for text in texts]
-    return list(places), found
+    codes = [places.setdefault(text, len(places)) for text in texts]
+    return list(places), codes
 
 
 def _rows_in(table: PublishedTable, pictures: PublishedTable | None) -> Sequence[int]:
@@ -175,8 +175,8 @@ def _rows_in(table: PublishedTable, pictures: PublishedTable | None) -> Sequence
 
 def _same_texts(table: PublishedTable, pictures: PublishedTable, name: str) -> bool:
     """Whether each row has the same text: `ab`, `c` and `a`, `bc` are the same bytes."""
-    ours, theirs = (one.columns[name + SIZES][0] for one in (table, pictures))
-    return ours == theirs and table.whole(name + TEXTS) == pictures.whole(name + TEXTS)
+    same_sizes = table.columns[name + SIZES][0] == pictures.columns[name + SIZES][0]
+    return same_sizes and table.whole(name + TEXTS) == pictures.whole(name + TEXTS)
 
 
 def _unit(signal: str) -> str:
@@ -207,5 +207,5 @@ def _sparks(pictures: PublishedTable | None, rows: Sequence[int]) -> tuple[bytes
 def _amounts(table: PublishedTable, name: str, planes: Sequence[int]) -> list[float | None]:
     """A column of the signal that is shown of each row, to four digits."""
     columns = [column.tolist() for column in table.columns[name]]
-    found = (columns[plane][row] if plane >= 0 else float("nan") for row, plane in enumerate(planes))
-    return [float(f"{number:.4g}") if isfinite(number) else None for number in found]
+    numbers = (columns[plane][row] if plane >= 0 else float("nan") for row, plane in enumerate(planes))
+    return [float(f"{number:.4g}") if isfinite(number) else None for number in numbers]

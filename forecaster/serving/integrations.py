@@ -134,29 +134,29 @@ class IntegrationPages:
     async def kapacity_result(self, request: Request) -> Response:
         """Return the result object for `kubectl apply`."""
         names = request.path_params
-        found = self._found(MetricRequest(names["namespace"], names["name"], names["kind"], REPLICAS, target=1.0))
-        if not isinstance(found, OfferedCount):
-            raise missing(found, "GET /api/v1/recommendations lists what there is and why something is not known.")
+        count = self._count(MetricRequest(names["namespace"], names["name"], names["kind"], REPLICAS, target=1.0))
+        if not isinstance(count, OfferedCount):
+            raise missing(count, "GET /api/v1/recommendations lists what there is and why something is not known.")
         portrait = ObjectName(names["portrait"], names["namespace"])
-        return json_response(kapacity_result(portrait, found.value, self._clock()))
+        return json_response(kapacity_result(portrait, count.value, self._clock()))
 
     async def watermark_recommendation(self, request: Request) -> Response:
         """Return the value for WatermarkPodAutoscaler, which expects errors inside an answer."""
         target = await _target(request)
-        found = self._found(MetricRequest(target.namespace, target.name, target.kind, REPLICAS, target=1.0))
-        if isinstance(found, OfferedCount):
-            return json_response(watermark_reply(found.value, found.offer, found.reason))
-        return json_response(WatermarkErrorReply(WatermarkError(MISSING[type(found)][0], found.message)))
+        count = self._count(MetricRequest(target.namespace, target.name, target.kind, REPLICAS, target=1.0))
+        if isinstance(count, OfferedCount):
+            return json_response(watermark_reply(count.value, count.offer, count.reason))
+        return json_response(WatermarkErrorReply(WatermarkError(MISSING[type(count)][0], count.message)))
 
-    def _found(self, asked: MetricRequest) -> OfferedCount | NotKnown | NotNamed | NotThere:
+    def _count(self, request: MetricRequest) -> OfferedCount | NotKnown | NotNamed | NotThere:
         table = self._reader.table
         if table is None:
             return NotKnown(self._reader.fault)
         moment = moment_at(table, self._clock(), self._stale_after)
-        entry = entry_of(table, asked.namespace, asked.name, asked.kind)
+        entry = entry_of(table, request.namespace, request.name, request.kind)
         if not isinstance(entry, TableEntry):
             return entry
-        value, offer = answer(table, asked, moment), table.published(entry)
+        value, offer = answer(table, request, moment), table.published(entry)
         if not isinstance(value, OfferedValue) or offer is None:
             return value if not isinstance(value, OfferedValue) else NotThere("nothing is offered of it")
         return OfferedCount(value, offer, table.recommendation(entry).replicas.message)

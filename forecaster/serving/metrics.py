@@ -37,20 +37,20 @@ ON_SECURE_PORT = b"# The gauges of the workloads are at /metrics of the secure p
 
 
 @dataclass(slots=True)
-class Told:
-    """What the computing process has said over the standard input of this one."""
+class ParentState:
+    """State of the computing process, as it reports it over the standard input of this one."""
 
     writes: Counter[str] = field(default_factory=lambda: Counter(written=0, failed=0))
     """Tables since this process began, by outcome."""
     follows: bool = False
     """Whether the table is a copy of what another replica has computed."""
 
-    def hear(self, said: bytes) -> None:
-        """One byte of `serving.options`."""
-        if said in {LEADS, FOLLOWS}:
-            self.follows = said == FOLLOWS
+    def receive(self, byte: bytes) -> None:
+        """Take in one byte of `serving.options`."""
+        if byte in {LEADS, FOLLOWS}:
+            self.follows = byte == FOLLOWS
         else:
-            self.writes["written" if said == WRITTEN else "failed"] += 1
+            self.writes["written" if byte == WRITTEN else "failed"] += 1
 
 
 class ServingMetrics(Collector):
@@ -69,7 +69,7 @@ class ServingMetrics(Collector):
         """Owners of the API groups by their APIServices, where these are read."""
         self.names_on_plain_port = True
         """Whether the plain port has the gauges of workloads."""
-        self.told = Told()
+        self.parent = ParentState()
         self.admissions: Mapping[str, int] = {}
         """New pods of which the API server asked, by what became of them."""
         self._denials = {} if denials is None else denials
@@ -105,7 +105,7 @@ class ServingMetrics(Collector):
             sized = "New pods by what became of their size."
             yield _counted("forecaster_serving_admissions", sized, "outcome", self.admissions)
         written = "Tables that computing wrote, or could not write."
-        yield _counted("forecaster_serving_table_writes", written, "outcome", self.told.writes)
+        yield _counted("forecaster_serving_table_writes", written, "outcome", self.parent.writes)
         owners = GaugeMetricFamily(
             "forecaster_serving_group_owner",
             "1 for the owner of an API group in this cluster.",
@@ -115,7 +115,7 @@ class ServingMetrics(Collector):
             owners.add_metric([group, owner], 1)
         yield owners
         follows = "1 where the table is a copy of what another replica computes."
-        yield GaugeMetricFamily("forecaster_serving_follows", follows, self.told.follows)
+        yield GaugeMetricFamily("forecaster_serving_follows", follows, self.parent.follows)
 
     async def answer(self, request: Request) -> Response:
         """Return the metrics of both processes, then the gauges of the workloads while the table is fresh."""
@@ -131,8 +131,8 @@ class ServingMetrics(Collector):
                 yield piece
 
     def _own(self, table: PublishedTable | None) -> bytes:
-        """Return this process's metrics. What a copied table says of computing is told by the leader itself."""
-        computing = "" if table is None or self.told.follows else table.meta.metrics
+        """Return this process's metrics. Metrics of computing in a copied table are left to the leader."""
+        computing = "" if table is None or self.parent.follows else table.meta.metrics
         return computing.encode() + generate_latest(self)
 
 
@@ -189,7 +189,7 @@ GaugeSample = tuple[str, str, float]
 
 
 class TableGauges:
-    """The text of the newest table that was asked for, compressed: it says much the same ten thousand times."""
+    """Compressed gauges of the latest table that was asked for: their text repeats much ten thousand times."""
 
     def __init__(self) -> None:
         self._table: PublishedTable | None = None
@@ -220,16 +220,16 @@ async def _compressed(table: PublishedTable) -> dict[str, list[bytes]]:
     if table.meta.gauges == "none":
         return {}
     packers = {family: zlib.compressobj(1) for family in FAMILIES}
-    found: dict[str, list[bytes]] = {}
+    chunks: dict[str, list[bytes]] = {}
     for begin in range(0, table.rows, GAUGE_ROWS):
         lines: dict[str, list[str]] = {}
         for row in range(begin, min(begin + GAUGE_ROWS, table.rows)):
             for family, labels, value in samples(table, table.entry(row)):
                 lines.setdefault(family, []).append(f"{family}{{{labels}}} {value!r}\n")
-        for family, some in lines.items():
-            found.setdefault(family, []).append(packers[family].compress("".join(some).encode()))
+        for family, texts in lines.items():
+            chunks.setdefault(family, []).append(packers[family].compress("".join(texts).encode()))
         await asyncio.sleep(0)
-    return {family: [*found[family], packers[family].flush()] for family in FAMILIES if family in found}
+    return {family: [*chunks[family], packers[family].flush()] for family in FAMILIES if family in chunks}
 
 
 def _head(family: str) -> bytes:
@@ -279,12 +279,12 @@ def _signal(table: PublishedTable, row: int, plane: int, labels: str, *, every: 
 
 
 def _history(table: PublishedTable, entry: TableEntry, labels: str) -> Iterator[GaugeSample]:
-    for one in table.past(entry).accuracy:
-        signal = f'{labels},signal="{_escaped(one.signal)}"'
-        yield "forecaster_forecast_coverage_ratio", signal, one.coverage
-        yield "forecaster_forecast_coverage_aim_ratio", signal, one.quantile
-        if one.error_ratio is not None:
-            yield "forecaster_forecast_error_ratio", signal, one.error_ratio
+    for accuracy in table.past(entry).accuracy:
+        signal = f'{labels},signal="{_escaped(accuracy.signal)}"'
+        yield "forecaster_forecast_coverage_ratio", signal, accuracy.coverage
+        yield "forecaster_forecast_coverage_aim_ratio", signal, accuracy.quantile
+        if accuracy.error_ratio is not None:
+            yield "forecaster_forecast_error_ratio", signal, accuracy.error_ratio
 
 
 def _escaped(text: str) -> str:

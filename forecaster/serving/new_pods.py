@@ -32,7 +32,7 @@ Document = dict[str, Any]
 PATH = "/admit/pods"
 REST_SHARE = 3.0
 """Times the CPU of a review that its thread rests after it: whoever asks without end has a quarter of the process."""
-NAMESPACE_SHARE, PAID_AHEAD = 0.01, 200.0
+NAMESPACE_SHARE, CREDIT_SECONDS = 0.01, 200.0
 """Share of a processor that reviews of one namespace take in the long run, and for how many seconds of that they may
 be ahead: 2 s of a processor at once, which a rollout of 2,000 pods takes."""
 SHARE_TAKEN_WAIT = 0.5
@@ -78,13 +78,13 @@ class AdmissionResponse(msgspec.Struct, frozen=True, rename="camel"):
     audit_annotations: dict[str, str] = {}
 
 
-class AskedReview(Wire, frozen=True):
+class AdmissionReview(Wire, frozen=True):
     """admission.k8s.io/v1, as it comes."""
 
     request: AdmissionRequest
 
 
-class AskedNamespace(Wire, frozen=True):
+class ReviewNamespace(Wire, frozen=True):
     """The namespace of a review, read without its pod: it is known before a thread is taken, in 1 to 110 µs."""
 
     class _Request(Wire, frozen=True):
@@ -102,10 +102,10 @@ class AnsweredReview(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class NewPodAdmission:
-    """Answers by the file of the newest cycle, as every replica does that has it."""
+    """Answers by the file of the latest cycle, as every replica does that has it."""
 
-    def __init__(self, file: NewPodsFile, clock: Callable[[], datetime], paid_ahead: float = PAID_AHEAD) -> None:
-        self._file, self._clock, self._paid_ahead = file, clock, paid_ahead
+    def __init__(self, file: NewPodsFile, clock: Callable[[], datetime], credit: float = CREDIT_SECONDS) -> None:
+        self._file, self._clock, self._credit = file, clock, credit
         self._worker = ThreadPoolExecutor(1, "new-pods")
         self._waiting, self._rests_until, self._paid = 0, 0.0, dict[str, float]()
         self.outcomes: Counter[str] = Counter()
@@ -114,7 +114,7 @@ class NewPodAdmission:
     async def answered(self, method: str, body: bytes) -> HttpReply:
         """The answer to one review, from a thread beside that of the metrics; at most `MAX_WAITING` wait for it."""
         namespace = _namespace(body)
-        if self._paid.get(namespace, 0.0) - time.monotonic() > self._paid_ahead:
+        if self._paid.get(namespace, 0.0) - time.monotonic() > self._credit:
             await asyncio.sleep(SHARE_TAKEN_WAIT)
             return self._busy(f"reviews of {namespace} take more than {NAMESPACE_SHARE:.0%} of a processor")
         if self._waiting >= MAX_WAITING:
@@ -145,21 +145,21 @@ class NewPodAdmission:
         if method != "POST":
             return failure(HTTPStatus.METHOD_NOT_ALLOWED, f"{PATH} takes POST")
         try:
-            asked = msgspec.json.decode(body, type=AskedReview).request
+            request = msgspec.json.decode(body, type=AdmissionReview).request
         except NOT_READ as error:
             return failure(HTTPStatus.BAD_REQUEST, f"not an AdmissionReview of admission.k8s.io/v1: {error}")
-        found = self._admitted(asked)
-        if not asked.dry_run:
-            self.outcomes[found.outcome] += 1
-        return success(AnsweredReview(_response(asked, found)))
+        admitted = self._admitted(request)
+        if not request.dry_run:
+            self.outcomes[admitted.outcome] += 1
+        return success(AnsweredReview(_response(request, admitted)))
 
-    def _admitted(self, asked: AdmissionRequest) -> AdmittedPod:
-        if asked.object is None or asked.operation != "CREATE":
+    def _admitted(self, request: AdmissionRequest) -> AdmittedPod:
+        if request.object is None or request.operation != "CREATE":
             return AdmittedPod(AdmissionOutcome.UNREADABLE, "no pod that is made")
         if self._file.paused:
             return AdmittedPod(AdmissionOutcome.PAUSED, "writing is paused")
         try:
-            return admitted_pod(asked.object, asked.namespace, self._file.latest(), self._clock())
+            return admitted_pod(request.object, request.namespace, self._file.latest(), self._clock())
         except Exception as error:  # noqa: BLE001  the boundary of a review: whatever fails, the pod is made
             return AdmittedPod(AdmissionOutcome.UNREADABLE, f"{type(error).__name__}: {error}")
 
@@ -167,30 +167,32 @@ class NewPodAdmission:
 def _namespace(body: bytes) -> str:
     """The namespace of a review; empty where it has none, or a name that no namespace can have: shares are kept."""
     try:
-        namespace = msgspec.json.decode(body, type=AskedNamespace).request.namespace
+        namespace = msgspec.json.decode(body, type=ReviewNamespace).request.namespace
         return namespace if len(namespace) <= NAMESPACE_NAME_MAX else ""
     except NOT_READ:
         return ""
 
 
-def _response(asked: AdmissionRequest, found: AdmittedPod) -> AdmissionResponse:
-    told = {"size": f"{found.outcome}: {found.why}"} if found.outcome is not AdmissionOutcome.NOT_OFFERED else {}
-    if found.outcome is not AdmissionOutcome.SIZED or asked.object is None:
-        return AdmissionResponse(asked.uid, audit_annotations=told)
-    patch = msgspec.json.encode(list(json_patch(asked.object, found)))
-    return AdmissionResponse(asked.uid, patch=patch, patch_type="JSONPatch", audit_annotations=told)
+def _response(request: AdmissionRequest, admitted: AdmittedPod) -> AdmissionResponse:
+    offered = admitted.outcome is not AdmissionOutcome.NOT_OFFERED
+    annotations = {"size": f"{admitted.outcome}: {admitted.why}"} if offered else {}
+    if admitted.outcome is not AdmissionOutcome.SIZED or request.object is None:
+        return AdmissionResponse(request.uid, audit_annotations=annotations)
+    patch = msgspec.json.encode(list(json_patch(request.object, admitted)))
+    return AdmissionResponse(request.uid, patch=patch, patch_type="JSONPatch", audit_annotations=annotations)
 
 
-def json_patch(document: Document, found: AdmittedPod) -> Iterator[PatchOperation]:
+def json_patch(document: Document, admitted: AdmittedPod) -> Iterator[PatchOperation]:
     """Requests and limits of the containers that change, and our own marks; nothing else of the pod."""
-    if whole := found.sizes.get(WHOLE_POD):
+    if whole := admitted.sizes.get(WHOLE_POD):
         yield PatchOperation("/spec/resources", _resources(document["spec"].get("resources") or {}, whole))
     for kind in ("containers", "initContainers"):
-        for number, one in enumerate(document["spec"].get(kind) or ()):
-            if size := found.sizes.get(one["name"]):
-                yield PatchOperation(f"/spec/{kind}/{number}/resources", _resources(one.get("resources") or {}, size))
+        for number, container in enumerate(document["spec"].get(kind) or ()):
+            if size := admitted.sizes.get(container["name"]):
+                block = _resources(container.get("resources") or {}, size)
+                yield PatchOperation(f"/spec/{kind}/{number}/resources", block)
     meta = document.get("metadata") or {}
-    for name, marks in (("labels", found.labels), ("annotations", found.annotations)):
+    for name, marks in (("labels", admitted.labels), ("annotations", admitted.annotations)):
         yield from _marked(f"/metadata/{name}", meta.get(name), marks)
 
 
@@ -201,7 +203,7 @@ def _resources(present: Document, size: Requirements) -> Document:
         kind: {name: amount for name, amount in (present.get(kind) or {}).items() if name not in AMOUNTS} | block[kind]
         for kind in ("requests", "limits")
     }
-    return present | {kind: of for kind, of in amounts.items() if of or kind in present}
+    return present | {kind: values for kind, values in amounts.items() if values or kind in present}
 
 
 def _marked(path: str, present: Mapping[str, str] | None, marks: Mapping[str, str]) -> Iterator[PatchOperation]:

@@ -70,7 +70,7 @@ class OpenApi:
 
 
 def _operations() -> dict[str, dict[str, Any]]:
-    ours = [_in_path("namespace"), _in_path("kind"), _in_path("name")]
+    path = [_in_path("namespace"), _in_path("kind"), _in_path("name")]
     return {
         "/api/v1/recommendations": _operation("Recommendations, page by page", RecommendationPage, _list_parameters()),
         "/api/v1/recommendations/{namespace}/{name}": _operation(
@@ -78,14 +78,14 @@ def _operations() -> dict[str, dict[str, Any]]:
             SingleRecommendation,
             [_in_path("namespace"), _in_path("name"), _in_query("kind", TEXT)],
         ),
-        f"{WORKLOAD}/forecasts": _operation("Quantiles of every signal over the window ahead", WorkloadForecasts, ours),
-        f"{WORKLOAD}/decisions": _operation("The last changes of the recommended count", WorkloadDecisions, ours),
-        f"{WORKLOAD}/explanation": _operation("The recommendation in sentences", WorkloadExplanation, ours),
-        f"{WORKLOAD}/accuracy": _operation("How its forecasts turned out", WorkloadAccuracy, ours),
+        f"{WORKLOAD}/forecasts": _operation("Quantiles of every signal over the window ahead", WorkloadForecasts, path),
+        f"{WORKLOAD}/decisions": _operation("The last changes of the recommended count", WorkloadDecisions, path),
+        f"{WORKLOAD}/explanation": _operation("The recommendation in sentences", WorkloadExplanation, path),
+        f"{WORKLOAD}/accuracy": _operation("How its forecasts turned out", WorkloadAccuracy, path),
         f"{WORKLOAD}/metrics/{{metric}}/forecast": _operation(
             "One number as an HPA reads it",
             MetricValueView,
-            [*ours, _in_path("metric", list(METRICS)), _in_query("signal", TEXT)],
+            [*path, _in_path("metric", list(METRICS)), _in_query("signal", TEXT)],
         ),
     }
 

@@ -28,7 +28,7 @@ PAUSED_BY = "forecaster.dev/paused-by"
 """Annotation of the Lease: which user paused or resumed last, and when."""
 FROM_OUR_PAGE = "x-forecaster-request"
 """A header that a page of another origin cannot send: a browser that is logged in pauses nothing on its own."""
-USER_MOST = 200
+MAX_USER = 200
 
 
 class WritingView(msgspec.Struct, frozen=True):
@@ -43,8 +43,8 @@ class WritingView(msgspec.Struct, frozen=True):
     fault: str = ""
 
 
-class PauseAsked(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Whether writes are to be paused."""
+class PauseRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Request to pause writes, or to resume them."""
 
     paused: bool
 
@@ -65,11 +65,11 @@ class Writing:
 
     async def pause(self, user: str, *, paused: bool) -> WritingView:
         """Stop all writes, or let them go on. Raises ProblemError where the Lease cannot be written."""
-        by = f"{user[:USER_MOST]} at {self._clock():%Y-%m-%dT%H:%M:%SZ}"
+        by = f"{user[:MAX_USER]} at {self._clock():%Y-%m-%dT%H:%M:%SZ}"
         try:
-            seen = await self._api_server.get(self._path, Lease)
+            current = await self._api_server.get(self._path, Lease)
             annotations = {PAUSE_ANNOTATION: "true" if paused else "false", PAUSED_BY: by}
-            meta = ObjectMeta(resource_version=seen.metadata.resource_version, annotations=annotations)
+            meta = ObjectMeta(resource_version=current.metadata.resource_version, annotations=annotations)
             after = await self._api_server.patch(self._path, LeaseAnnotations(meta), Lease)
         except ApiError as error:
             remedy = "Try again." if error.status == HTTPStatus.CONFLICT else "The account needs get and patch on it."
@@ -88,7 +88,7 @@ class Writing:
         )
 
 
-async def asked_pause(request: Request) -> tuple[str, bool]:
+async def pause_request(request: Request) -> tuple[str, bool]:
     """Return the user that asks, and whether to pause.
 
     Raises ProblemError: the request did not pass access control, is none of our pages', or no JSON of that form.
@@ -100,6 +100,6 @@ async def asked_pause(request: Request) -> tuple[str, bool]:
     if FROM_OUR_PAGE not in request.headers:
         raise ProblemError(HTTPStatus.BAD_REQUEST, f"the header {FROM_OUR_PAGE} is missing", "Send it with any value.")
     try:
-        return state["user"], msgspec.json.decode(await whole_body(request.receive), type=PauseAsked).paused
+        return state["user"], msgspec.json.decode(await whole_body(request.receive), type=PauseRequest).paused
     except NOT_READ as error:
         raise ProblemError(HTTPStatus.BAD_REQUEST, str(error), 'Send {"paused": true} or false.') from error

@@ -37,8 +37,8 @@ class ReplicaFiles:
 
     async def listed(self, _request: Request) -> Response:
         """The files that are there."""
-        found = ReplicatedFiles(self._clock().timestamp(), tags(self._files))
-        return Response(msgspec.json.encode(found), media_type="application/json")
+        files = ReplicatedFiles(self._clock().timestamp(), tags(self._files))
+        return Response(msgspec.json.encode(files), media_type="application/json")
 
     async def piece(self, request: Request) -> Response:
         """A part of a file from `at` on, as long as it has the tag that it is asked by."""
@@ -49,9 +49,9 @@ class ReplicaFiles:
                 HTTPStatus.NOT_FOUND, f"there is no {request.url.path} at {at[:POSITION_DIGITS]}", f"Ask {FILES}"
             )
         try:
-            found = await run_in_threadpool(read_piece, path, tag, int(at))
+            piece = await run_in_threadpool(read_piece, path, tag, int(at))
         except OSError as error:
             raise ProblemError(HTTPStatus.NOT_FOUND, f"{request.url.path}: {error.strerror}", f"Ask {FILES}") from error
-        if found is None:
+        if piece is None:
             raise ProblemError(HTTPStatus.PRECONDITION_FAILED, f"{request.url.path} was replaced", f"Ask {FILES}")
-        return Response(found, media_type="application/octet-stream")
+        return Response(piece, media_type="application/octet-stream")

@@ -135,16 +135,16 @@ class MetricValueList(msgspec.Struct, frozen=True, rename="camel"):
     metadata: dict[str, str] = {}
 
 
-def external(found: WorkloadValue, version: str) -> ExternalMetricValueList:
+def external(workload_value: WorkloadValue, version: str) -> ExternalMetricValueList:
     """Return a list of the one value, in the group and version that were asked."""
-    value = found.value
-    item = ExternalMetricValue(value.metric, found.labels(), instant(value.at), quantity(value.value))
+    value = workload_value.value
+    item = ExternalMetricValue(value.metric, workload_value.labels(), instant(value.at), quantity(value.value))
     return ExternalMetricValueList((item,), version)
 
 
-def custom(found: WorkloadValue) -> MetricValueList:
+def custom(workload_value: WorkloadValue) -> MetricValueList:
     """A list of the one value, with its workload as the object."""
-    entry, value = found.entry, found.value
+    entry, value = workload_value.entry, workload_value.value
     described = ObjectReference(entry.kind, entry.namespace, entry.name)
     item = MetricValue(described, MetricIdentifier(value.metric), instant(value.at), quantity(value.value))
     return MetricValueList((item,))
@@ -165,9 +165,9 @@ TABLE_COLUMNS = (
 )
 
 
-def print_table(found: WorkloadValue, now: datetime) -> dict[str, Any]:
+def print_table(workload_value: WorkloadValue, now: datetime) -> dict[str, Any]:
     """meta.k8s.io/v1 Table: what `kubectl get` prints."""
-    value, entry = found.value, found.entry
+    value, entry = workload_value.value, workload_value.entry
     cells = [
         value.metric,
         f"{entry.kind}/{entry.name}",

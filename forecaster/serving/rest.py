@@ -103,7 +103,7 @@ Key = tuple[str, str, str]
 class ListQuery:
     """What a list was asked for."""
 
-    wanted: tuple[tuple[str, str], ...] = ()
+    filters: tuple[tuple[str, str], ...] = ()
     limit: int = LIMIT
     after: Key | None = None
 
@@ -111,7 +111,7 @@ class ListQuery:
         """Does this row pass every filter?"""
         return all(
             entry.verdict != "hold" if (field, value) == SCALES else getattr(entry, field) == value
-            for field, value in self.wanted
+            for field, value in self.filters
         )
 
 
@@ -121,7 +121,7 @@ def parse_query(parameters: Mapping[str, str]) -> ListQuery:
     if unknown:
         raise _bad(f"unknown parameter {unknown[0]!r}", f"Use {', '.join(FILTERS)}, limit or continue.")
     return ListQuery(
-        wanted=tuple((field, parameters[field]) for field in FILTERS if field in parameters),
+        filters=tuple((field, parameters[field]) for field in FILTERS if field in parameters),
         limit=_limit(parameters.get("limit", str(LIMIT))),
         after=_key(parameters["continue"]) if "continue" in parameters else None,
     )
@@ -133,14 +133,14 @@ def page(entries: Sequence[TableEntry], query: ListQuery) -> tuple[list[TableEnt
     The token names the last row, not a position: it stays good when the table is replaced between two pages. Rows are
     in the order of the table, so of a namespace only its own are looked at.
     """
-    wanted = dict(query.wanted)
-    before: tuple[str, ...] = max(query.after or (), (wanted.get("namespace", ""),))
+    filters = dict(query.filters)
+    before: tuple[str, ...] = max(query.after or (), (filters.get("namespace", ""),))
     start = bisect_right(entries, before, key=lambda entry: entry.key)
     following = (entries[row] for row in range(start, len(entries)))
-    within = takewhile(lambda entry: entry.namespace == wanted.get("namespace", entry.namespace), following)
-    found = list(islice(filter(query.accepts, within), query.limit + 1))
-    rows = found[: query.limit]
-    return rows, _token(rows[-1].key) if len(found) > query.limit else None
+    within = takewhile(lambda entry: entry.namespace == filters.get("namespace", entry.namespace), following)
+    matches = list(islice(filter(query.accepts, within), query.limit + 1))
+    rows = matches[: query.limit]
+    return rows, _token(rows[-1].key) if len(matches) > query.limit else None
 
 
 def _limit(text: str) -> int:
@@ -229,7 +229,7 @@ class RecommendationPages:
     async def recommendation(self, request: Request) -> Response:
         """The recommendation for one workload."""
         table = self.table()
-        entry = _one(table, **request.path_params, kind=request.query_params.get("kind"))
+        entry = _entry(table, **request.path_params, kind=request.query_params.get("kind"))
         return json_response(SingleRecommendation(*self.age(table), recommendation=table.view(entry)))
 
     def table(self) -> PublishedTable:
@@ -248,19 +248,19 @@ class RecommendationPages:
         return msgspec.structs.astuple(age_of(table.meta, self._clock(), self._stale_after))
 
 
-def _one(table: PublishedTable, *, namespace: str, name: str, kind: str | None) -> TableEntry:
-    found = [entry for entry in table.named(namespace, name) if kind in {None, entry.kind}]
-    wanted = f"{kind or 'workload'} {namespace}/{name}"
-    if not found:
+def _entry(table: PublishedTable, *, namespace: str, name: str, kind: str | None) -> TableEntry:
+    entries = [entry for entry in table.named(namespace, name) if kind in {None, entry.kind}]
+    workload = f"{kind or 'workload'} {namespace}/{name}"
+    if not entries:
         raise ProblemError(
             HTTPStatus.NOT_FOUND,
-            f"no {wanted} in the table",
+            f"no {workload} in the table",
             "Check the spelling and the selectors; /api/v1/recommendations?namespace= lists what there is.",
         )
-    if len(found) > 1:
-        kinds = ", ".join(entry.kind for entry in found)
-        raise ProblemError(HTTPStatus.CONFLICT, f"{wanted} is one of {kinds}", f"Add ?kind= with one of {kinds}.")
-    return found[0]
+    if len(entries) > 1:
+        kinds = ", ".join(entry.kind for entry in entries)
+        raise ProblemError(HTTPStatus.CONFLICT, f"{workload} is one of {kinds}", f"Add ?kind= with one of {kinds}.")
+    return entries[0]
 
 
 async def whole_body(receive: Receive) -> bytes:

@@ -155,12 +155,12 @@ class ReviewCache(Generic[K, V]):
 
     def _reviewed(self, key: K, caller: str) -> asyncio.Task[V]:
         """One review for all requests that wait. It goes on when the first of them has been given up."""
-        found = self._under_way.get(key)
-        if found is None:
+        review = self._under_way.get(key)
+        if review is None:
             self._turns.begin(caller)
-            found = self._under_way[key] = asyncio.create_task(self._answered(key, caller))
-            found.add_done_callback(lambda task: self._done(key, task))
-        return found
+            review = self._under_way[key] = asyncio.create_task(self._answered(key, caller))
+            review.add_done_callback(lambda task: self._done(key, task))
+        return review
 
     async def _answered(self, key: K, caller: str) -> V:
         answer = await self._turns.run(caller, lambda: self._review(key))

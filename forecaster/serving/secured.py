@@ -54,15 +54,15 @@ class SecureListening:
         self.access_control = AccessControl(*self._reviewers, audit.denied)
         self.drop_peers: Callable[[], None] = lambda: None
         """Ends the connections whose certificates were verified with another CA; the server has them."""
-        self.discovered: Callable[[Discovery], None] = lambda _found: None
+        self.discovered: Callable[[Discovery], None] = lambda _discovery: None
         """Takes over a discovery document with the metrics of the upstream adapter."""
         self.owners = self._owner_watch(options.service, audit) if options.service else None
         self._connections = _connections(options.upstream) if options.upstream else None
-        self.upstream = self._stand_before(self._connections, audit) if self._connections else None
+        self.upstream = self._upstream_adapter(self._connections, audit) if self._connections else None
         self.writing = Writing(self.api_server, options.lease, audit, now) if options.lease else None
         self.certified_reviews = options.certified_reviews
         self._audit = audit
-        self._trust = FrontProxyWatch(self.api_server, self._take_over)
+        self._trust = FrontProxyWatch(self.api_server, self._trust_front_proxy)
 
     def fault(self) -> str:
         """Why the listener is not ready; empty when it is."""
@@ -85,12 +85,12 @@ class SecureListening:
             yield
 
     def _work(self) -> Iterator[Coroutine[Any, Any, None]]:
-        yield self._trust.keep_looking()
+        yield self._trust.keep_current()
         yield self._keep_certificates()
         if self.owners:
-            yield self.owners.keep_looking()
+            yield self.owners.keep_current()
         if self.upstream:
-            yield self.upstream.keep_looking()
+            yield self.upstream.keep_current()
 
     def _owner_watch(self, service: str, audit: Audit) -> GroupOwnerWatch:
         names = [f"{group.version}.{group.name}" for group in GROUPS]
@@ -98,21 +98,21 @@ class SecureListening:
             self.api_server, service, names, lambda why: audit.note("group_has_another_owner", why=why)
         )
 
-    def _stand_before(self, connections: AsyncApiClient, audit: Audit) -> UpstreamAdapter:
+    def _upstream_adapter(self, connections: AsyncApiClient, audit: Audit) -> UpstreamAdapter:
         return UpstreamAdapter(
             connections, self._learn, time.monotonic, lambda why: audit.note("upstream_adapter_fails", why=why)
         )
 
-    def _learn(self, found: Discovery) -> None:
-        self.discovered(found)
+    def _learn(self, discovery: Discovery) -> None:
+        self.discovered(discovery)
 
-    def _take_over(self, found: FrontProxy) -> None:
+    def _trust_front_proxy(self, front_proxy: FrontProxy) -> None:
         """Replace the context first: a client comes back at once when its connection ends."""
         before = self.access_control.front_proxy
-        self.certificates.trust(found.ca)
+        self.certificates.trust(front_proxy.ca)
         self.certificates.refresh()
-        self.access_control.front_proxy = found
-        if before is None or before.ca != found.ca:
+        self.access_control.front_proxy = front_proxy
+        if before is None or before.ca != front_proxy.ca:
             self.drop_peers()
 
     async def _keep_certificates(self) -> None:
@@ -151,17 +151,17 @@ class GroupOwner(StrEnum):
     UNKNOWN = "unknown"
 
 
-def owner_of(registered: ApiService | None, ours: str) -> GroupOwner:
-    """The owner of a registration; `ours` is `namespace/name` of our Service."""
+def owner_of(registered: ApiService | None, own_service: str) -> GroupOwner:
+    """The owner of a registration; `own_service` is `namespace/name` of our Service."""
     service = registered.spec.service if registered else None
     if service is None:
         return GroupOwner.NONE
-    return GroupOwner.US if str(service) == ours else GroupOwner.OTHER
+    return GroupOwner.US if str(service) == own_service else GroupOwner.OTHER
 
 
-def advice(group: str, registered: ApiService | None, ours: str) -> str:
+def advice(group: str, registered: ApiService | None, own_service: str) -> str:
     """A sentence for the log where a group belongs to another Service; empty where it does not."""
-    if owner_of(registered, ours) is not GroupOwner.OTHER or registered is None:
+    if owner_of(registered, own_service) is not GroupOwner.OTHER or registered is None:
         return ""
     return (
         f"{group} belongs to the Service {registered.spec.service}, which we leave alone: serve through KEDA or "
@@ -169,20 +169,20 @@ def advice(group: str, registered: ApiService | None, ours: str) -> str:
     )
 
 
-OWNER_LOOK_SECONDS = 30.0
+OWNER_CHECK_SECONDS = 30.0
 
 
 class GroupOwnerWatch:
     """The present owner of each group, by its APIService."""
 
-    def __init__(self, reader: AsyncApiClient, ours: str, names: Sequence[str], tell: Callable[[str], None]) -> None:
+    def __init__(self, reader: AsyncApiClient, service: str, names: Sequence[str], tell: Callable[[str], None]) -> None:
         self._reader = reader
-        self._ours = ours
+        self._service = service
         self._tell = tell
         self.owners: dict[str, GroupOwner] = dict.fromkeys(names, GroupOwner.UNKNOWN)
 
-    async def look(self) -> None:
-        """Look once."""
+    async def refresh(self) -> None:
+        """Read once."""
         for name in self.owners:
             registered = None
             try:
@@ -191,15 +191,15 @@ class GroupOwnerWatch:
                 if error.status != HTTPStatus.NOT_FOUND:
                     self.owners[name] = GroupOwner.UNKNOWN
                     continue
-            self.owners[name] = owner_of(registered, self._ours)
-            if why := advice(name, registered, self._ours):
+            self.owners[name] = owner_of(registered, self._service)
+            if why := advice(name, registered, self._service):
                 self._tell(why)
 
-    async def keep_looking(self) -> None:
-        """Look again every `OWNER_LOOK_SECONDS`."""
+    async def keep_current(self) -> None:
+        """Read again every `OWNER_CHECK_SECONDS`."""
         while True:
-            await self.look()
-            await asyncio.sleep(OWNER_LOOK_SECONDS)
+            await self.refresh()
+            await asyncio.sleep(OWNER_CHECK_SECONDS)
 
 
 def server_context(certificate: Path, key: Path, proxy_ca: str = "") -> ssl.SSLContext:

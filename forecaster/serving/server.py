@@ -50,14 +50,14 @@ class HttpServer(uvicorn.Server):
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:  # noqa: ARG002  it has its own
-        """Open the doors."""
+        """Start listening."""
         await self.lifespan.startup()
         if self.lifespan.should_exit:
             self.should_exit = True
             return
-        doors = [self._door(self._plain, None)]
+        doors = [self._listen(self._plain, None)]
         if self._secure:
-            doors.append(self._door(self._secure, self._context))
+            doors.append(self._listen(self._secure, self._context))
         self.servers: Any = doors
         self.started = True
 
@@ -72,7 +72,7 @@ class HttpServer(uvicorn.Server):
 
     def open_connections(self) -> list[Connection]:
         """All of them; a list of its own, since closing changes the set."""
-        return [one for one in self.server_state.connections if isinstance(one, Connection)]
+        return [connection for connection in self.server_state.connections if isinstance(connection, Connection)]
 
     def drop_peers(self) -> None:
         """Let every connection with TLS end after its present answer: its handshake knew another CA, or none.
@@ -83,7 +83,7 @@ class HttpServer(uvicorn.Server):
             if connection.secure:
                 connection.shutdown()
 
-    def _door(self, listener: socket.socket, context: Callable[[], ssl.SSLContext] | None) -> Listener:
+    def _listen(self, listener: socket.socket, context: Callable[[], ssl.SSLContext] | None) -> Listener:
         def make() -> Connection:
             state, app_state = self.server_state, self.lifespan.state
             return Connection(self.config, state, app_state, secure=context is not None, refused=self._refused)
@@ -166,12 +166,12 @@ def _says_something(connection: socket.socket) -> bool:
 
 
 HANDSHAKE_SECONDS = 5.0
-HANDSHAKES = 256
+MAX_HANDSHAKES = 256
 """Handshakes under way at a time."""
 PACE_SECONDS = 0.002
 """Pause after each new connection, for the established ones: a handshake takes up to 3 ms of CPU, and many that are
 under way at the same moment are one long stall."""
-CONNECTIONS = 1024
+MAX_CONNECTIONS = 1024
 OUT_OF_DESCRIPTORS = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
@@ -197,15 +197,15 @@ class Listener:
         self._loop = asyncio.get_running_loop()
         self._speaking: FairTurns[socket.socket] = FairTurns()
         self._spoke = asyncio.Event()
-        self._lobby = SilentConnections(self._loop, self._line_up)
+        self._silent = SilentConnections(self._loop, self._queue)
         self._handshakes: dict[asyncio.Task[None], None] = {}
-        self._tasks = [self._loop.create_task(self._accept()), self._loop.create_task(self._let_in())]
+        self._tasks = [self._loop.create_task(self._accept()), self._loop.create_task(self._serve_queue())]
 
     def close(self) -> None:
         """Accept no more connections."""
         for task in (*self._tasks, *self._handshakes):
             task.cancel()
-        self._lobby.close()
+        self._silent.close()
 
     async def wait_closed(self) -> None:
         """Until that is done."""
@@ -220,16 +220,16 @@ class Listener:
                 await asyncio.sleep(0.1 if error.errno in OUT_OF_DESCRIPTORS else 0)
                 continue
             connection.setblocking(False)  # noqa: FBT003  the socket's own signature
-            self._lobby.enter(connection)
+            self._silent.enter(connection)
 
-    def _line_up(self, connection: socket.socket) -> None:
+    def _queue(self, connection: socket.socket) -> None:
         """Queue a connection for its handshake, in turns by address; above the limit the busiest address loses one."""
         if len(self._speaking) >= SILENT_MAX:
             self._speaking.drop().close()
         self._speaking.add(_address(connection), connection)
         self._spoke.set()
 
-    async def _let_in(self) -> None:
+    async def _serve_queue(self) -> None:
         if self._ready:
             await self._ready()
         while True:
@@ -237,30 +237,30 @@ class Listener:
                 self._spoke.clear()
                 await self._spoke.wait()
             connection = self._speaking.take()
-            self._make_room()
-            task = self._loop.create_task(self._welcome(connection))
+            self._drop_excess()
+            task = self._loop.create_task(self._handshake(connection))
             self._handshakes[task] = None
             task.add_done_callback(self._handshakes.pop)
             if self._context:
                 await asyncio.sleep(PACE_SECONDS)
 
-    def _make_room(self) -> None:
-        """The longest handshake and one stranger go first, an idle one if there is; the front proxy's stay."""
-        if len(self._handshakes) >= HANDSHAKES:
+    def _drop_excess(self) -> None:
+        """Above the limits, end the longest handshake and one connection without a certificate, rather an idle one."""
+        if len(self._handshakes) >= MAX_HANDSHAKES:
             next(iter(self._handshakes)).cancel()
         inside = self._connections()
-        if len(inside) >= CONNECTIONS:
-            strangers = [one for one in inside if one.peer is None]
-            stranger = next((one for one in strangers if one.idle), next(iter(strangers), None))
+        if len(inside) >= MAX_CONNECTIONS:
+            strangers = [connection for connection in inside if connection.peer is None]
+            stranger = next((connection for connection in strangers if connection.idle), next(iter(strangers), None))
             if stranger:
                 stranger.transport.abort()
 
-    async def _welcome(self, connection: socket.socket) -> None:
+    async def _handshake(self, connection: socket.socket) -> None:
         with suppress(OSError):
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         peer = _address(connection)
         try:
-            await self._hand_over(connection)
+            await self._connect(connection)
         except (OSError, ssl.SSLError) as error:  # TLS errors are operating system errors, timeouts too
             self._refused(f"handshake: {getattr(error, 'verify_message', '') or _name(error)}", peer)
             connection.close()
@@ -268,7 +268,7 @@ class Listener:
             connection.close()
             raise
 
-    async def _hand_over(self, connection: socket.socket) -> None:
+    async def _connect(self, connection: socket.socket) -> None:
         if self._context is None:
             await self._loop.connect_accepted_socket(self._make, connection)
             return

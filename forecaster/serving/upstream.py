@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 THREADS = 16
 WAITING = 256
 UPSTREAM_TIMEOUT_SECONDS = 5.0
-UPSTREAM_LOOK_SECONDS = 30.0
+UPSTREAM_CHECK_SECONDS = 30.0
 DISCOVERY = f"/apis/{EXTERNAL.group_version}"
 BUSY = failure(HTTPStatus.SERVICE_UNAVAILABLE, "the upstream metrics adapter has too many questions now")
 AWAY = failure(HTTPStatus.SERVICE_UNAVAILABLE, "the upstream metrics adapter does not answer")
@@ -65,42 +65,42 @@ class UpstreamAdapter:
             return AWAY
         self._waiting += 1
         try:
-            found = await self._exchange(target_of(request))
+            answer = await self._exchange(target_of(request))
         except UnreachableError:
             self._breaker.failed(self._clock())
             return AWAY
         finally:
             self._waiting -= 1
         self._breaker.answered()
-        return HttpReply(found.status, found.body, found.content_type.encode("latin-1") or b"application/json")
+        return HttpReply(answer.status, answer.body, answer.content_type.encode("latin-1") or b"application/json")
 
     async def _exchange(self, target: str) -> RawAnswer:
         """Send one request, and report a failure. Raises UnreachableError."""
         try:
-            found = await self._connections.exchange(RawRequest("GET", target))
+            answer = await self._connections.exchange(RawRequest("GET", target))
         except UnreachableError as error:
             self._fails(str(error))
             raise
-        if found.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            self._fails(f"it answered {found.status}")
-        return found
+        if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+            self._fails(f"it answered {answer.status}")
+        return answer
 
-    async def look(self) -> None:
-        """Learn which metrics it has. When it is away, they are still listed: they will be back."""
+    async def refresh(self) -> None:
+        """Read which metrics it has. While it is away, they stay listed: they will be back."""
         try:
             answer = await self._exchange(DISCOVERY)
         except UnreachableError:
             return
-        found = _resources(answer)
-        if found and found != self._known:
-            self._known = found
-            self._learned(Discovery([_with(one, found) if one is EXTERNAL else one for one in GROUPS]))
+        resources = _resources(answer)
+        if resources and resources != self._known:
+            self._known = resources
+            self._learned(Discovery([_with(group, resources) if group is EXTERNAL else group for group in GROUPS]))
 
-    async def keep_looking(self) -> None:
-        """Learn again every `UPSTREAM_LOOK_SECONDS`."""
+    async def keep_current(self) -> None:
+        """Learn again every `UPSTREAM_CHECK_SECONDS`."""
         while True:
-            await self.look()
-            await asyncio.sleep(UPSTREAM_LOOK_SECONDS)
+            await self.refresh()
+            await asyncio.sleep(UPSTREAM_CHECK_SECONDS)
 
 
 def target_of(request: ApiRequest) -> str:
@@ -121,13 +121,13 @@ def _resources(answer: RawAnswer) -> tuple[ApiResource, ...]:
         listed = msgspec.json.decode(answer.body, type=_ResourceList).resources
     except (msgspec.DecodeError, UnicodeDecodeError):
         return ()
-    names = (one.get("name") for one in listed)
+    names = (resource.get("name") for resource in listed)
     return tuple(ApiResource(name, "ExternalMetricValueList") for name in names if isinstance(name, str) and name)
 
 
-def _with(group: ApiGroup, theirs: tuple[ApiResource, ...]) -> ApiGroup:
-    """Ours last: `kubectl get` asks for the last resource of a kind."""
-    others = tuple(one for one in theirs if one.name not in METRICS)
+def _with(group: ApiGroup, upstream_resources: tuple[ApiResource, ...]) -> ApiGroup:
+    """Return a group with the upstream resources before its own: `kubectl get` takes the last one of a kind."""
+    others = tuple(resource for resource in upstream_resources if resource.name not in METRICS)
     return group._replace(resources=(*others, *group.resources))
 
 

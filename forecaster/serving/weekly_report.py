@@ -59,8 +59,8 @@ REPORT_GUARDS = {"Cache-Control": "no-cache", "Referrer-Policy": "no-referrer", 
 
 def policy_of(page: bytes) -> str:
     """The content security policy of a page that is one file, its one script by its digest."""
-    digests = [base64.b64encode(hashlib.sha256(one).digest()).decode() for one in SCRIPT.findall(page)]
-    scripts = " ".join(f"'sha256-{one}'" for one in digests) or "'none'"
+    digests = [base64.b64encode(hashlib.sha256(script).digest()).decode() for script in SCRIPT.findall(page)]
+    scripts = " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
     return (
         f"default-src 'none'; style-src 'unsafe-inline'; script-src {scripts}; sandbox allow-scripts; "
         "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

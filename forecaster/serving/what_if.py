@@ -33,8 +33,8 @@ IDLE_SECONDS = 120.0
 LONGEST_ANSWER = 2**20
 PER_SECOND, AT_ONCE = 25.0, 50.0
 """Questions of one caller, on average and in a burst: a page asks twenty times a second while a slider moves."""
-CALLERS_KEPT = 1000
-CHANGES_MOST = 16
+MAX_CALLERS = 1000
+MAX_CHANGES = 16
 NAME_PATTERN = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
 NUMBER_PATTERN = re.compile(r"[+-]?[0-9.]{1,20}", re.ASCII)
 FLAGS = {"true": True, "false": False}
@@ -56,7 +56,7 @@ class CallerLimit:
         left = min(AT_ONCE, left + (now - at) * PER_SECOND)
         allowed = left >= 1.0
         self.left[caller] = (left - allowed, now)
-        while len(self.left) > CALLERS_KEPT:
+        while len(self.left) > MAX_CALLERS:
             self.left.popitem(last=False)
         return allowed
 
@@ -148,7 +148,7 @@ def changes_of(parameters: Mapping[str, str]) -> dict[str, float | bool]:
 
     Raises ProblemError where something is no name or no number.
     """
-    if len(parameters) > CHANGES_MOST:
+    if len(parameters) > MAX_CHANGES:
         raise _bad("too many settings")
     return {_name(name): _value(name, text) for name, text in parameters.items()}
 
@@ -171,8 +171,8 @@ def _value(name: str, text: str) -> float | bool:
     if text in FLAGS:
         return FLAGS[text]
     with suppress(ValueError):
-        if NUMBER_PATTERN.fullmatch(text) and math.isfinite(found := float(text)):
-            return found
+        if NUMBER_PATTERN.fullmatch(text) and math.isfinite(number := float(text)):
+            return number
     raise _bad(f"{name} is no number")
 
 

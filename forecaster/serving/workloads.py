@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from forecaster.serving.rest import RecommendationPages
 
 
-class OutlookView(msgspec.Struct, frozen=True):
+class SignalForecastView(msgspec.Struct, frozen=True):
     """One signal, now and ahead.
 
     `quantiles` are those of the largest demand in the window that a decision can still reach, empty where there is no
@@ -47,7 +47,7 @@ class OutlookView(msgspec.Struct, frozen=True):
 class WorkloadForecasts(TableAge, frozen=True, kw_only=True):
     """All signals of a workload."""
 
-    forecasts: tuple[OutlookView, ...]
+    forecasts: tuple[SignalForecastView, ...]
 
 
 class WorkloadDecisions(TableAge, frozen=True, kw_only=True):
@@ -101,55 +101,55 @@ class Workloads:
 
     async def forecasts(self, request: Request) -> Response:
         """Quantiles of every signal over the window that a decision can still reach, and step by step."""
-        table, entry = self._found(request)
+        table, entry = self._entry(request)
         paths, now = table.paths(entry), self._pages.moment(table).now
-        outlooks = tuple(outlook_view(one, paths.get(one.signal), now) for one in table.view(entry).signals)
+        outlooks = tuple(signal_forecast_view(item, paths.get(item.signal), now) for item in table.view(entry).signals)
         return json_response(WorkloadForecasts(*self._pages.age(table), forecasts=outlooks))
 
     async def decisions(self, request: Request) -> Response:
         """Return the last changes of the recommendation."""
-        table, entry = self._found(request)
+        table, entry = self._entry(request)
         return json_response(WorkloadDecisions(*self._pages.age(table), decisions=table.past(entry).decisions))
 
     async def explanation(self, request: Request) -> Response:
         """The recommendation in sentences."""
-        table, entry = self._found(request)
+        table, entry = self._entry(request)
         lines = explanation(table.recommendation(entry))
         return json_response(WorkloadExplanation(*self._pages.age(table), lines=lines))
 
     async def accuracy(self, request: Request) -> Response:
         """How its forecasts turned out."""
-        table, entry = self._found(request)
+        table, entry = self._entry(request)
         return json_response(WorkloadAccuracy(*self._pages.age(table), accuracy=table.past(entry).accuracy))
 
     async def value(self, request: Request) -> Response:
         """One metric as HPAs read it, with the same abstaining; what cannot be said is 503 and never 0."""
-        table, entry = self._found(request)
+        table, entry = self._entry(request)
         metric, signal = request.path_params["metric"], request.query_params.get("signal", "")
-        asked, moment = MetricRequest(*entry.key, metric, signal), self._pages.moment(table)
-        counted = asked._replace(metric=REPLICAS, signal="", target=1.0)
-        found, count = answer(table, asked, moment), answer(table, counted, moment)
-        if not isinstance(found, OfferedValue):
-            raise missing(found)
+        metric_request, moment = MetricRequest(*entry.key, metric, signal), self._pages.moment(table)
+        counted = metric_request._replace(metric=REPLICAS, signal="", target=1.0)
+        value, count = answer(table, metric_request, moment), answer(table, counted, moment)
+        if not isinstance(value, OfferedValue):
+            raise missing(value)
         view = table.view(entry)
-        units = {one.signal: one.unit for one in view.signals}
+        units = {item.signal: item.unit for item in view.signals}
         return json_response(
             MetricValueView(
-                value=found.value,
-                forecaster={found.signal or asked.metric.removeprefix("forecaster_"): found.value},
-                unit=units.get(found.signal, "") if found.signal else "replicas",
-                quantile=found.quantile,
-                sampled_at=found.at,
+                value=value.value,
+                forecaster={value.signal or metric_request.metric.removeprefix("forecaster_"): value.value},
+                unit=units.get(value.signal, "") if value.signal else "replicas",
+                quantile=value.quantile,
+                sampled_at=value.at,
                 generated_at=table.meta.published_at,
-                age_seconds=found.age(moment.now).total_seconds(),
-                status=found.source,
+                age_seconds=value.age(moment.now).total_seconds(),
+                status=value.source,
                 replicas=OfferedReplicas(
                     round(count.value) if isinstance(count, OfferedValue) else None, view.replicas.now
                 ),
             )
         )
 
-    def _found(self, request: Request) -> tuple[PublishedTable, TableEntry]:
+    def _entry(self, request: Request) -> tuple[PublishedTable, TableEntry]:
         table, names = self._pages.table(), request.path_params
         entry = entry_of(table, names["namespace"], names["name"], names["kind"])
         if isinstance(entry, (NotNamed, NotThere)):
@@ -157,13 +157,13 @@ class Workloads:
         return table, entry
 
 
-def outlook_view(item: SignalItem, path: StepForecast | None, now: datetime) -> OutlookView:
+def signal_forecast_view(item: SignalItem, path: StepForecast | None, now: datetime) -> SignalForecastView:
     """The public form of one signal, now and ahead."""
     ahead = item.forecast
     quantiles = (
         ((0.1, ahead.low), (0.5, ahead.median), (ahead.quantile, ahead.peak), (0.95, ahead.high)) if ahead else ()
     )
-    return OutlookView(
+    return SignalForecastView(
         signal=item.signal,
         unit=item.unit,
         measured=item.measured,
@@ -171,7 +171,7 @@ def outlook_view(item: SignalItem, path: StepForecast | None, now: datetime) -> 
         model=ahead.model if ahead else None,
         begin=ahead.begin if ahead else None,
         until=ahead.until if ahead else None,
-        quantiles=tuple(QuantileView(*one) for one in sorted(dict(quantiles).items())),
+        quantiles=tuple(QuantileView(*pair) for pair in sorted(dict(quantiles).items())),
         note=item.note or (ahead.note if ahead else ""),
         path=path_view(path, now) if path else None,
     )

@@ -35,7 +35,7 @@ BOUNDS = {
         f"{connection.POD_MAX // 1024} KiB",
         f"{initial.MAX_CONTAINERS} containers",
         f"{new_pods.MAX_WAITING} waiting",
-        f"{new_pods.NAMESPACE_SHARE * new_pods.PAID_AHEAD:g} s of it at once",
+        f"{new_pods.NAMESPACE_SHARE * new_pods.CREDIT_SECONDS:g} s of it at once",
     ),
 }
 

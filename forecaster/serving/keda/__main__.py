@@ -96,8 +96,8 @@ class ScalerCertificates:
         return self._loaded
 
     def _stamp_now(self) -> tuple[tuple[int, int], ...]:
-        found = [path.stat() for path in self._files if path is not None]
-        return tuple((status.st_ino, status.st_mtime_ns) for status in found)
+        statuses = [path.stat() for path in self._files if path is not None]
+        return tuple((status.st_ino, status.st_mtime_ns) for status in statuses)
 
 
 def _read(files: CertificateFiles) -> grpc.ServerCertificateConfiguration:
@@ -149,12 +149,12 @@ def _files(options: argparse.Namespace) -> CertificateFiles | None:
 
 async def _stopped(with_parent: bool) -> None:  # noqa: FBT001  a flag of the command line
     """Until SIGTERM or SIGINT, or the end of standard input: the parent holds its other end, however it dies."""
-    told, loop = asyncio.Event(), asyncio.get_running_loop()
+    stop, loop = asyncio.Event(), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, told.set)
+        loop.add_signal_handler(number, stop.set)
     if with_parent:
-        loop.add_reader(0, lambda: None if os.read(0, 1) else told.set())
-    await told.wait()
+        loop.add_reader(0, lambda: None if os.read(0, 1) else stop.set())
+    await stop.wait()
 
 
 if __name__ == "__main__":

@@ -37,9 +37,9 @@ REFUSED_BY = {
 INT64_END = 2.0**63
 NAMES_SHOWN = 200
 """Characters of the names of a client that is denied."""
-STREAM_LOOK_SECONDS = 1.0
+STREAM_CHECK_SECONDS = 1.0
 """How often a stream looks for another table; it adds this much to the time until a workload is woken."""
-LOOKS_AT_ONE_TABLE = 10
+CHECKS_PER_TABLE = 10
 """Looks after which a stream answers from the same table again, by its age and the present count. An answer takes some
 100 µs, and there is a stream for each push trigger."""
 
@@ -63,56 +63,56 @@ class ScalerService:
         }
         return grpc.method_handlers_generic_handler(SERVICE, methods)
 
-    async def get_metric_spec(self, asked: Reference, context: Context) -> wire.GetMetricSpecResponse:
+    async def get_metric_spec(self, ref: Reference, context: Context) -> wire.GetMetricSpecResponse:
         """The target: from the trigger alone, so that an HPA can be made before there is a table."""
-        trigger = await self._trigger(asked, context)
-        target = trigger.asked.target
+        trigger = await self._trigger(ref, context)
+        target = trigger.request.target
         spec = wire.MetricSpec(metricName=trigger.metric_name, targetSize=_whole(target), targetSizeFloat=target)
         return wire.GetMetricSpecResponse(metricSpecs=[spec])
 
-    async def stream_metric_spec(self, asked: Reference, context: Context) -> AsyncIterator[wire.GetMetricSpecResponse]:
+    async def stream_metric_spec(self, ref: Reference, context: Context) -> AsyncIterator[wire.GetMetricSpecResponse]:
         """The target, once: no trigger changes within a stream.
 
         KEDA (from 2.21) keeps it, and so counts failures towards `fallback` while this process is away.
         """
-        yield await self.get_metric_spec(asked, context)
+        yield await self.get_metric_spec(ref, context)
         await asyncio.Event().wait()
 
-    async def get_metrics(self, asked: Reference, context: Context) -> wire.GetMetricsResponse:
+    async def get_metrics(self, ref: Reference, context: Context) -> wire.GetMetricsResponse:
         """The number."""
-        trigger = await self._trigger(asked, context)
+        trigger = await self._trigger(ref, context)
         value = (await self._known(trigger, context)).value
         metric = wire.MetricValue(metricName=trigger.metric_name, metricValue=_whole(value), metricValueFloat=value)
         return wire.GetMetricsResponse(metricValues=[metric])
 
-    async def is_active(self, asked: Reference, context: Context) -> wire.IsActiveResponse:
+    async def is_active(self, ref: Reference, context: Context) -> wire.IsActiveResponse:
         """Whether there is, or soon will be, something to do."""
-        trigger = await self._trigger(asked, context)
+        trigger = await self._trigger(ref, context)
         return wire.IsActiveResponse(result=self._scaler.active(trigger, await self._known(trigger, context)))
 
-    async def stream_is_active(self, asked: Reference, context: Context) -> AsyncIterator[wire.IsActiveResponse]:
-        """The state at once and each change. While nothing is known nothing is said, so the last word stands."""
-        news = self._scaler.news(await self._trigger(asked, context))
+    async def stream_is_active(self, ref: Reference, context: Context) -> AsyncIterator[wire.IsActiveResponse]:
+        """Send the state at once and each change. While nothing is known nothing is sent, so the last state holds."""
+        news = self._scaler.news(await self._trigger(ref, context))
         while True:
             active = next(news)
             if active is not None:
                 yield wire.IsActiveResponse(result=active)
-            await asyncio.sleep(STREAM_LOOK_SECONDS)
+            await asyncio.sleep(STREAM_CHECK_SECONDS)
 
-    async def _trigger(self, asked: Reference, context: Context) -> Trigger:
+    async def _trigger(self, ref: Reference, context: Context) -> Trigger:
         await self._admit(context)
-        if asked is None:
+        if ref is None:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "this is no message of the protocol")
-        trigger = parse_trigger(asked.namespace, asked.name, asked.scalerMetadata)
+        trigger = parse_trigger(ref.namespace, ref.name, ref.scalerMetadata)
         if isinstance(trigger, NotNamed):
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, trigger.message)
         return trigger
 
     async def _known(self, trigger: Trigger, context: Context) -> OfferedValue:
-        found = self._scaler.value(trigger)
-        if not isinstance(found, OfferedValue):
-            await context.abort(REFUSED_BY[type(found)], found.message)
-        return found
+        value = self._scaler.value(trigger)
+        if not isinstance(value, OfferedValue):
+            await context.abort(REFUSED_BY[type(value)], value.message)
+        return value
 
     async def _admit(self, context: Context) -> None:
         if not self._client_names:
@@ -154,13 +154,13 @@ SHORT = {metric.removeprefix("forecaster_"): metric for metric in METRICS}
 class Trigger(NamedTuple):
     """One number, what one replica carries of it, and from where on the workload counts as active."""
 
-    asked: MetricRequest
+    request: MetricRequest
     activation: float
 
     @property
     def metric_name(self) -> str:
         """What KEDA calls it in the HPA, behind a number of its own: by this name the HPA's target is ours again."""
-        return KEDA_PREFIX + (self.asked.signal or self.asked.metric.removeprefix("forecaster_"))
+        return KEDA_PREFIX + (self.request.signal or self.request.metric.removeprefix("forecaster_"))
 
 
 def parse_trigger(namespace: str, scaled_object: str, metadata: Mapping[str, str]) -> Trigger | NotNamed:
@@ -203,7 +203,7 @@ KEEPING = frozenset({NEUTRAL, HOLD})
 
 UNREAD_FOR = timedelta(minutes=5)
 """Time for which the HPA that KEDA makes of a new ScaledObject may be unread: a cycle or two, and its scrapes."""
-UNREAD_MOST = 10_000
+MAX_UNREAD = 10_000
 """Triggers remembered whose HPA has not been read."""
 
 
@@ -223,23 +223,24 @@ class TriggerValues:
         Without knowledge the present count is kept: at zero that is 0, which wakes nothing and is no load that anything
         was said of; while the HPA of a new ScaledObject is not read yet it is the target times the count.
         """
-        table, asked = self._reader.table, trigger.asked
+        table, request = self._reader.table, trigger.request
         if table is None:
             return NotKnown(self._reader.fault)
-        if asked.signal and table.meta.measured and asked.signal not in table.meta.measured:
-            return NotNamed(f"trigger signal {asked.signal[:64]!r}: use {', '.join(table.meta.measured)}")
+        if request.signal and table.meta.measured and request.signal not in table.meta.measured:
+            return NotNamed(f"trigger signal {request.signal[:64]!r}: use {', '.join(table.meta.measured)}")
         moment = moment_at(table, self._clock(), self._stale_after)
-        found = answer(table, asked, moment)
-        offer = None if isinstance(found, OfferedValue) else _offer(table, asked)
+        value = answer(table, request, moment)
+        offer = None if isinstance(value, OfferedValue) else _offer(table, request)
         count = None if offer is None else current_count(offer, moment)
         if offer is None or count is None:
-            self._unread.pop(asked, None)
-            return found
-        unread = isinstance(found, NotNamed) and self._is_unread(offer, asked, moment.now)
-        asleep = isinstance(found, NotKnown) and count == 0 and offer.abstain != "fail"
+            self._unread.pop(request, None)
+            return value
+        unread = isinstance(value, NotNamed) and self._is_unread(offer, request, moment.now)
+        asleep = isinstance(value, NotKnown) and count == 0 and offer.abstain != "fail"
         if unread or asleep:
-            return OfferedValue(asked.metric, asked.target * count, moment.published_at, NEUTRAL, asked.signal, None)
-        return found
+            neutral = request.target * count
+            return OfferedValue(request.metric, neutral, moment.published_at, NEUTRAL, request.signal, None)
+        return value
 
     def active(self, trigger: Trigger, value: OfferedValue) -> bool:
         """Does the workload have, or soon have, more to do than the trigger's activation?
@@ -254,34 +255,34 @@ class TriggerValues:
         return value.value > trigger.activation or not self._wakes(trigger)
 
     def news(self, trigger: Trigger) -> Iterator[bool | None]:
-        """Whether the workload is active, look by look; None where nothing is known, or no other than was said last."""
-        said = table = None
-        for look in count():
+        """Yield whether the workload is active, check by check; None while nothing is known, or nothing has changed."""
+        reported = table = None
+        for check in count():
             value = None
-            if table is not self._reader.table or look % LOOKS_AT_ONE_TABLE == 0:
+            if table is not self._reader.table or check % CHECKS_PER_TABLE == 0:
                 table, value = self._reader.table, self.value(trigger)
-            active = self.active(trigger, value) if isinstance(value, OfferedValue) else said
-            yield None if active is said else active
-            said = active
+            active = self.active(trigger, value) if isinstance(value, OfferedValue) else reported
+            yield None if active is reported else active
+            reported = active
 
     def _wakes(self, trigger: Trigger) -> bool:
         """Whether a signal that the number follows from is measured without pods."""
         table = self._reader.table
-        offer = None if table is None else _offer(table, trigger.asked)
+        offer = None if table is None else _offer(table, trigger.request)
         if table is None or offer is None:
             return False
-        signals = [trigger.asked.signal] if trigger.asked.signal else offer.signals
+        signals = [trigger.request.signal] if trigger.request.signal else offer.signals
         return any(signal in table.meta.survives_zero for signal in signals)
 
-    def _is_unread(self, offer: WorkloadOffer, asked: MetricRequest, now: datetime) -> bool:
+    def _is_unread(self, offer: WorkloadOffer, request: MetricRequest, now: datetime) -> bool:
         """Whether the HPA of the ScaledObject has not been read, for a time in which it may not have been."""
-        if asked.metric != DEMAND_METRIC or any(reader.signal == asked.signal for reader in offer.consumers):
+        if request.metric != DEMAND_METRIC or any(reader.signal == request.signal for reader in offer.consumers):
             return False
-        if len(self._unread) >= UNREAD_MOST and asked not in self._unread:
+        if len(self._unread) >= MAX_UNREAD and request not in self._unread:
             del self._unread[next(iter(self._unread))]
-        return now - self._unread.setdefault(asked, now) <= UNREAD_FOR
+        return now - self._unread.setdefault(request, now) <= UNREAD_FOR
 
 
-def _offer(table: PublishedTable, asked: MetricRequest) -> WorkloadOffer | None:
-    entry = entry_of(table, asked.namespace, asked.name, asked.kind)
+def _offer(table: PublishedTable, request: MetricRequest) -> WorkloadOffer | None:
+    entry = entry_of(table, request.namespace, request.name, request.kind)
     return None if isinstance(entry, (NotNamed, NotThere)) else table.published(entry)

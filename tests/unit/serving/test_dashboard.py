@@ -387,7 +387,7 @@ def test_a_replica_that_copies_says_why_it_cannot_replay(tmp_path: Path) -> None
     for reader in readers:
         reader.refresh()
     metrics = ServingMetrics(readers[0], lambda: NOON)
-    metrics.told.hear(FOLLOWS)
+    metrics.parent.receive(FOLLOWS)
     app = create_app(
         readers[0], clock=lambda: NOON, pictures=readers[1], metrics=metrics, what_if=WhatIfProcess("/no/socket")
     )

@@ -25,11 +25,11 @@ from forecaster.serving.app import create_app
 from forecaster.serving.connection import BODY_MAX, HEADER_LINES_MAX, HEADERS_MAX, PATIENCE_SECONDS, URL_MAX
 from forecaster.serving.metrics import FAMILIES
 from forecaster.serving.server import (
-    CONNECTIONS,
     HANDSHAKE_SECONDS,
-    HANDSHAKES,
     KEEP_ALIVE_SECONDS,
     LISTENER_SILENCE_SECONDS,
+    MAX_CONNECTIONS,
+    MAX_HANDSHAKES,
     SILENT_MAX,
 )
 from tests.support.asgi import Client
@@ -90,9 +90,9 @@ def test_every_word_of_abstaining_has_its_row() -> None:
     "stated",
     [
         f"{LISTENER_SILENCE_SECONDS:g} s, outside of TLS; {SILENT_MAX:,} at a time",
-        f"{HANDSHAKE_SECONDS:g} s; {HANDSHAKES} at a time",
+        f"{HANDSHAKE_SECONDS:g} s; {MAX_HANDSHAKES} at a time",
         f"| {PATIENCE_SECONDS:g} s each |",
-        f"{KEEP_ALIVE_SECONDS} s; strangers go first when there are {CONNECTIONS:,} connections",
+        f"{KEEP_ALIVE_SECONDS} s; strangers go first when there are {MAX_CONNECTIONS:,} connections",
         f"{URL_MAX // 1024} KiB, {HEADERS_MAX // 1024} KiB in {HEADER_LINES_MAX} lines, {BODY_MAX // 1024} KiB",
         f"{PATH_MAX:,} characters; {SELECTOR_MAX:,} characters with {COMMAS_MAX} commas",
         f"{PROXIED_OPEN_MAX} open ones of a user of the front proxy; {DIRECT_OPEN_MAX} of any other user or address",

@@ -65,10 +65,10 @@ def test_the_watch_tells_once_it_looks_and_only_reads() -> None:
     cluster, told = Cluster(), []
     watch = GroupOwnerWatch(cluster, OURS, [GROUP], told.append)
     assert watch.owners == {GROUP: GroupOwner.UNKNOWN}
-    asyncio.run(watch.look())
+    asyncio.run(watch.refresh())
     assert watch.owners == {GROUP: GroupOwner.NONE}
     cluster.found[GROUP] = registered("keda", "adapter").spec.service
-    asyncio.run(watch.look())
+    asyncio.run(watch.refresh())
     assert watch.owners == {GROUP: GroupOwner.OTHER}
     assert len(told) == 1
 
@@ -77,5 +77,5 @@ def test_an_answer_that_we_may_not_read_is_not_nobody() -> None:
     cluster = Cluster()
     cluster.status = 403
     watch = GroupOwnerWatch(cluster, OURS, [GROUP], lambda _why: None)
-    asyncio.run(watch.look())
+    asyncio.run(watch.refresh())
     assert watch.owners == {GROUP: GroupOwner.UNKNOWN}

@@ -124,7 +124,7 @@ def test_whoever_asks_without_end_has_a_share_of_the_process_and_the_metrics_the
 
 
 def test_a_namespace_that_asks_without_end_waits_and_takes_no_answer_from_others() -> None:
-    admission = NewPodAdmission(cast("NewPodsFile", DearFile()), lambda: NOON, paid_ahead=0.0)
+    admission = NewPodAdmission(cast("NewPodsFile", DearFile()), lambda: NOON, credit=0.0)
 
     async def asked(namespace: str) -> tuple[int, float]:
         began = time.monotonic()

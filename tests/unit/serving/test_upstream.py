@@ -105,8 +105,8 @@ def test_discovery_lists_both() -> None:
     resources = [{"name": "s0-queue"}, {"name": "forecaster_demand"}, {"name": 7}, {}]
     adapter.answer = RawAnswer(200, json.dumps({"resources": resources}).encode(), "application/json")
     asked = previous(adapter, learned)
-    asyncio.run(asked.look())
-    asyncio.run(asked.look())
+    asyncio.run(asked.refresh())
+    asyncio.run(asked.refresh())
     (found,) = learned
     reply = found.answer("/apis/external.metrics.k8s.io/v1beta1")
     assert reply is not None
@@ -123,7 +123,7 @@ def test_discovery_lists_both() -> None:
 def test_a_discovery_that_is_not_understood_changes_nothing(answer: RawAnswer | None) -> None:
     adapter, learned = Adapter(), []
     adapter.answer = answer
-    asyncio.run(previous(adapter, learned).look())
+    asyncio.run(previous(adapter, learned).refresh())
     assert learned == []
 
 
@@ -134,5 +134,5 @@ def test_why_the_adapter_fails_is_reported() -> None:
     assert asyncio.run(upstream.answer(QUEUE)).status == 503
     adapter.answer = RawAnswer(502, b"", "text/plain")
     assert asyncio.run(upstream.answer(QUEUE)).status == 502
-    asyncio.run(upstream.look())
+    asyncio.run(upstream.refresh())
     assert told == ["timed out", "it answered 502", "it answered 502"]

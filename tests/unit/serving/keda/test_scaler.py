@@ -43,7 +43,7 @@ def test_before_the_first_table_nothing_is_known(tmp_path: Path) -> None:
 
 
 def test_a_workload_that_is_not_there_is_named(tmp_path: Path) -> None:
-    asked = CPU.asked._replace(name="wep")
+    asked = CPU.request._replace(name="wep")
     assert scaler(tmp_path).value(Trigger(asked, 0)) == NotThere("no workload shop/wep in the table")
 
 
@@ -56,7 +56,7 @@ def test_a_workload_that_is_only_observed_is_not_read(tmp_path: Path) -> None:
 def test_two_kinds_of_one_name_have_to_be_told_apart(tmp_path: Path) -> None:
     both = scaler(tmp_path, recommendation(), recommendation(workload_id(kind="StatefulSet")))
     assert isinstance(both.value(CPU), NotNamed)
-    assert isinstance(both.value(Trigger(CPU.asked._replace(kind="StatefulSet"), 0)), OfferedValue)
+    assert isinstance(both.value(Trigger(CPU.request._replace(kind="StatefulSet"), 0)), OfferedValue)
 
 
 REQUESTS = Trigger(MetricRequest("shop", "web", signal="requests", target=100.0), activation=0.0)
@@ -81,7 +81,7 @@ def offered(value: float, source: str) -> OfferedValue:
 def test_active_is_what_has_or_will_have_load(
     tmp_path: Path, value: float, source: str, activation: float, *, expected: bool
 ) -> None:
-    assert scaler(tmp_path).active(Trigger(REQUESTS.asked, activation), offered(value, source)) is expected
+    assert scaler(tmp_path).active(Trigger(REQUESTS.request, activation), offered(value, source)) is expected
 
 
 def test_a_signal_that_is_not_measured_without_pods_never_lets_go_of_the_last_one(tmp_path: Path) -> None:

@@ -18,18 +18,18 @@ def trigger(**metadata: str) -> Trigger:
 
 
 def test_demand_of_a_signal_is_divided_by_what_one_replica_carries() -> None:
-    assert trigger(**CPU).asked == MetricRequest("shop", "web", "", "forecaster_demand", "cpu", 0.5)
+    assert trigger(**CPU).request == MetricRequest("shop", "web", "", "forecaster_demand", "cpu", 0.5)
 
 
 def test_the_workload_may_have_another_name_than_the_scaled_object_but_no_other_namespace() -> None:
-    asked = trigger(**CPU, workload="web-v2", kind="StatefulSet", namespace="bank").asked
+    asked = trigger(**CPU, workload="web-v2", kind="StatefulSet", namespace="bank").request
     assert (asked.namespace, asked.name, asked.kind) == ("shop", "web-v2", "StatefulSet")
 
 
 @pytest.mark.parametrize("metric", ["replicas", "forecaster_replicas"])
 def test_counts_need_no_target(metric: str) -> None:
     found = trigger(metric=metric)
-    assert (found.asked.metric, found.asked.target, found.metric_name) == (
+    assert (found.request.metric, found.request.target, found.metric_name) == (
         "forecaster_replicas",
         1.0,
         "forecaster-replicas",
@@ -72,7 +72,7 @@ WORDS = st.one_of(st.text(max_size=40), st.sampled_from(["cpu", "demand", "repli
 def test_whatever_is_said_is_a_trigger_or_a_sentence(namespace: str, name: str, metadata: dict[str, str]) -> None:
     found = parse_trigger(namespace, name, metadata)
     if isinstance(found, Trigger):
-        assert found.asked.target > 0
+        assert found.request.target > 0
         assert found.activation >= 0
     else:
         assert found.message.startswith("trigger ")
