@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from models.prior import LEAK, TRAINING_LEVELS, Network, inputs, leaky, standard
-from models.situation import situation, squash
+from models.situation import situation_at, squash
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,7 @@ def examples(
     With `similar` they have what followed on similar moments.
     """
     values = (values / (values.mean() or 1.0)).astype(np.float32)
-    seen = situation(values[None], origins, day)
+    seen = situation_at(values[None], origins, day)
     target = np.stack([_maximum(values, origins, window) for window in windows], axis=-1)
     change = (target - seen.level[0][:, None]) / seen.scale[0][:, None]
     context, features = inputs(seen, windows, ahead, similar=similar)

@@ -16,7 +16,7 @@ What belongs here: panels, forecasts, models, their evaluation. What does not: K
 
     masked(panel, outages)                              # spans with censored demand become gaps
     lent(panel, groups).panel                           # newcomers with the past of a relative, at their own level
-    Eventful(create("adaptive"), events)                # any model, told of events that are known beforehand
+    Eventful(create("adaptive"), events)                # any model, with events that are known beforehand
     HourOfWeek(Calendar("Europe/Berlin", ("DE",)))      # local time, its DST days and holidays
 
 Values are finite, not negative and ascend with the level. `Forecast.values` holds only series that have a forecast.

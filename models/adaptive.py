@@ -16,7 +16,7 @@ from .experts import (
     MEDIAN,
     PERIODS,
     REACHES,
-    ExpertStanding,
+    ExpertLosses,
     LearnedExperts,
     Past,
     change_of_periods,
@@ -40,14 +40,14 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-# Series replayed together: what the network makes of 64 origins of each of these stays near the processor.
-ORIGINS_TOGETHER = 16
+# Series of one replay: what the network makes of 64 origins of each of these stays near the processor.
+SERIES_PER_REPLAY = 16
 
 
 class AdaptiveState(NamedTuple):
     """What is known of the experts [series, reach, level, expert], what they know, and when more is learned."""
 
-    standing: ExpertStanding
+    losses: ExpertLosses
     experts: LearnedExperts
     turns: Turns
 
@@ -56,7 +56,7 @@ class AdaptiveState(NamedTuple):
 class Adaptive:
     """The prior, a ridge, yesterday and last week, level by level in the proportion in which they earned it.
 
-    When fitting, all of them are asked again at origins of the latest week, oldest first, and `ExpertStanding` weighs
+    When fitting, all of them are asked again at origins of the latest week, oldest first, and `ExpertLosses` weighs
     them by what came; between fits every hour that comes true is one more origin. There are weights for single steps,
     for peaks and for what lies beyond the near network, each for every level.
 
@@ -82,10 +82,10 @@ class Adaptive:
         level = levelled(panel, shifted)
         spread = np.full((len(panel), REACHES, len(PERIODS), len(TRAINING_LEVELS)), np.nan, np.float32)
         experts = LearnedExperts(self.ridge.fit(level).learned, shifted, spread)
-        standing = ExpertStanding.none(len(panel), REACHES, len(TRAINING_LEVELS), len(FIRST))
+        losses = ExpertLosses.none(len(panel), REACHES, len(TRAINING_LEVELS), len(FIRST))
         for rows, past in _pasts(panel, level, experts):
-            self._replay(standing, experts, rows, past)
-        return FittedRule(self, panel, AdaptiveState(standing, experts, Turns.of_keys(panel.keys, panel.end)))
+            self._replay(losses, experts, rows, past)
+        return FittedRule(self, panel, AdaptiveState(losses, experts, Turns.of_keys(panel.keys, panel.end)))
 
     def stand_in(self, panel: Panel) -> FittedRule[tuple[()]]:
         """Return the prior, which lost 1.3 % more than this model an hour ahead on recorded load."""
@@ -93,28 +93,28 @@ class Adaptive:
 
     def followed(self, history: Panel, learned: AdaptiveState, known_until: datetime) -> AdaptiveState:
         """What is learned from bins that were not known before: hours that came true."""
-        standing, moved = learned.standing, False
-        for rows, seen in learned.turns.matured(history, known_until):
+        losses, moved = learned.losses, False
+        for rows, panel in learned.turns.matured(history, known_until):
             if not moved:
-                standing, moved = ExpertStanding(*(array.copy() for array in standing)), True
+                losses, moved = ExpertLosses(*(array.copy() for array in losses)), True
             experts = learned.experts.of(rows)
-            for part, past in _pasts(seen, levelled(seen, experts.shifted), experts):
+            for part, past in _pasts(panel, levelled(panel, experts.shifted), experts):
                 if past.values.shape[1] >= BACKTEST_DAYS * past.day + TURN:
                     origin = np.array([past.values.shape[1] - 1 - TURN])
-                    self._learn(standing, experts.of(part), rows[part], past, origin, NEAR_WINDOWS)
-        return learned._replace(standing=standing) if moved else learned
+                    self._learn(losses, experts.of(part), rows[part], past, origin, NEAR_WINDOWS)
+        return learned._replace(losses=losses) if moved else learned
 
     def stacked(self, learned: Sequence[AdaptiveState], step: timedelta) -> AdaptiveState | None:
         """What was learned of several panels, None where they reached back differently far."""
-        experts = LearnedExperts.stacked([one.experts for one in learned], step)
+        experts = LearnedExperts.stacked([state.experts for state in learned], step)
         if experts is None:
             return None
-        standing = ExpertStanding.stacked([one.standing for one in learned])
-        return AdaptiveState(standing, experts, Turns.stacked([one.turns for one in learned], step))
+        losses = ExpertLosses.stacked([state.losses for state in learned])
+        return AdaptiveState(losses, experts, Turns.stacked([state.turns for state in learned], step))
 
     def part(self, learned: AdaptiveState, rows: slice | npt.NDArray[np.intp]) -> AdaptiveState:
         """What was learned of some series."""
-        return AdaptiveState(learned.standing.of(rows), learned.experts.of(rows), learned.turns.of(rows))
+        return AdaptiveState(learned.losses.of(rows), learned.experts.of(rows), learned.turns.of(rows))
 
     def reach(self, history: Panel) -> int:
         """Steps of a day, as far as the prior looks."""
@@ -141,53 +141,53 @@ class Adaptive:
         by_reach: dict[tuple[bool, bool], list[StepWindow]] = defaultdict(list)
         for window in windows:
             by_reach[window.last <= NEAR_BINS, window.last <= self.reach(history)].append(window)
-        found: dict[StepWindow, Floats] = {}
+        peaks: dict[StepWindow, Floats] = {}
         for far_alike in by_reach.values():
-            own = np.stack([ridge[one] for one in far_alike], axis=2)
-            said = self._mixture(history, learned, far_alike, own, levels)
-            found |= {window: said[:, :, i] for i, window in enumerate(far_alike)}
-        return [found[window] for window in windows]
+            own = np.stack([ridge[window] for window in far_alike], axis=2)
+            mixture = self._mixture(history, learned, far_alike, own, levels)
+            peaks |= {window: mixture[:, :, i] for i, window in enumerate(far_alike)}
+        return [peaks[window] for window in windows]
 
     def _ridge_peaks(self, history: Panel, experts: LearnedExperts, windows: Sequence[StepWindow]) -> list[Floats]:
         """[series, level] of each window by the ridge; the few series with a shift are looked at once more."""
-        said = self.ridge.several_peaks(history, experts.equations, windows, TRAINING_LEVELS)
+        peaks = self.ridge.several_peaks(history, experts.equations, windows, TRAINING_LEVELS)
         rows = np.flatnonzero(experts.shifted.factor != 1)
         if len(rows):
             shifted = experts.of(rows)
             level = levelled(history.take(rows), shifted.shifted)
             moved = self.ridge.several_peaks(level, shifted.equations, windows, TRAINING_LEVELS)
-            for one, part in zip(said, moved, strict=True):
-                one[rows] = part
-        return said
+            for peak, part in zip(peaks, moved, strict=True):
+                peak[rows] = part
+        return peaks
 
-    def _replay(
-        self, standing: ExpertStanding, experts: LearnedExperts, rows: npt.NDArray[np.intp], past: Past
-    ) -> None:
+    def _replay(self, losses: ExpertLosses, experts: LearnedExperts, rows: npt.NDArray[np.intp], past: Past) -> None:
         """Fill in what is learned of series from origins of the latest week, near ones and half as many far ones."""
         for windows, count in ((NEAR_WINDOWS, self.replays), (far_windows(past.day), self.replays // 2)):
             origins = origins_of(past.values.shape[1], windows, past.day, count)
             if len(origins):
                 for reach, alike_far in _by_reach(windows).items():
                     experts.spread[rows, reach] = change_of_periods(past, origins, alike_far)
-                self._learn(standing, experts.of(rows), rows, past, origins, windows)
+                self._learn(losses, experts.of(rows), rows, past, origins, windows)
 
     def _learn(
         self,
-        standing: ExpertStanding,
+        losses: ExpertLosses,
         experts: LearnedExperts,
         rows: npt.NDArray[np.intp],
         past: Past,
         origins: npt.NDArray[np.intp],
         windows: Sequence[StepWindow],
     ) -> None:
-        """Move what is known of the experts of some series, in place, by one origin after the other."""
-        found = replayed(past, experts, origins, windows, similar=self.similar)
-        kinds = np.array([reach_of(one) for one in windows])
+        """Update the losses of the experts of some series, in place, by one origin after the other."""
+        replay = replayed(past, experts, origins, windows, similar=self.similar)
+        kinds = np.array([reach_of(window) for window in windows])
         for reach in np.unique(kinds).tolist():
             alike_far = kinds == reach
-            known = standing.of((rows, reach))
-            known = known.after(found.actual[:, :, alike_far], found.said[:, :, alike_far], FIRST, TRAINING_LEVELS)
-            standing.regret[rows, reach], standing.energy[rows, reach] = known
+            known = losses.of((rows, reach))
+            known = known.after(
+                replay.actual[:, :, alike_far], replay.forecasts[:, :, alike_far], FIRST, TRAINING_LEVELS
+            )
+            losses.regret[rows, reach], losses.energy[rows, reach] = known
 
     def _mixture(
         self,
@@ -205,10 +205,10 @@ class Adaptive:
             _ago(history, windows, history.bins(period))[:, None] + spread[:, :, nth].swapaxes(1, 2)
             for nth, period in enumerate(PERIODS)
         ]
-        weights = learned.standing.of((slice(None), reaches)).weights(FIRST).astype(np.float32)[:, kinds].swapaxes(1, 2)
+        weights = learned.losses.of((slice(None), reaches)).weights(FIRST).astype(np.float32)[:, kinds].swapaxes(1, 2)
         unit = np.where(prior[:, MEDIAN, :1] > 0, prior[:, MEDIAN, :1], 1.0)[:, :, None]
-        said = [prior, within_reach(ridge, prior, axis=1), *ago]
-        table = mixed(np.stack([in_units(one, unit) for one in said], axis=-1, dtype=np.float32), weights) * unit
+        forecasts = [in_units(forecast, unit) for forecast in (prior, within_reach(ridge, prior, axis=1), *ago)]
+        table = mixed(np.stack(forecasts, axis=-1, dtype=np.float32), weights) * unit
         table = np.maximum.accumulate(np.where(np.isfinite(prior), table, np.nan), axis=1)
         return read_table(table, levels, TRAINING_LEVELS)
 
@@ -216,17 +216,17 @@ class Adaptive:
 def _pasts(panel: Panel, level: Panel, experts: LearnedExperts) -> Iterator[tuple[npt.NDArray[np.intp], Past]]:
     """Rows of series of about the same age, and what they are looked back at."""
     since = experts.shifted.bin - (panel.start - experts.shifted.start) // panel.step
-    for rows, values, unit in alike(panel, panel.length, ORIGINS_TOGETHER):
+    for rows, values, unit in alike(panel, panel.length, SERIES_PER_REPLAY):
         known = values.shape[1]
         at_level = filled(level.values[rows, panel.length - known :])
         yield rows, Past(values, unit, at_level, since[rows] - (panel.length - known), panel.bins(DAY))
 
 
 def _by_reach(windows: Sequence[StepWindow]) -> dict[int, list[StepWindow]]:
-    found: dict[int, list[StepWindow]] = defaultdict(list)
+    by_reach: dict[int, list[StepWindow]] = defaultdict(list)
     for window in windows:
-        found[reach_of(window)].append(window)
-    return found
+        by_reach[reach_of(window)].append(window)
+    return by_reach
 
 
 def _ago(history: Panel, windows: Sequence[StepWindow], bins: int) -> Floats:
@@ -236,7 +236,8 @@ def _ago(history: Panel, windows: Sequence[StepWindow], bins: int) -> Floats:
         return np.full((len(history), len(windows)), np.nan)
     ago = history.values[:, first:]
     columns = [
-        ago[:, one.first - 1 : one.last].max(axis=1) if one.steps > 1 else ago[:, one.last - 1] for one in windows
+        ago[:, window.first - 1 : window.last].max(axis=1) if window.steps > 1 else ago[:, window.last - 1]
+        for window in windows
     ]
     return np.stack(columns, axis=1)
 
@@ -268,9 +269,9 @@ class Turns(NamedTuple):
     @classmethod
     def stacked(cls, parts: Sequence[Turns], step: timedelta) -> Turns:
         """Join the turns of all series, counted from the first start."""
-        start = min(one.start for one in parts)
-        fitted = [one.fitted + (one.start - start) // step for one in parts]
-        return cls(start, np.concatenate(fitted), np.concatenate([one.bin for one in parts]))
+        start = min(part.start for part in parts)
+        fitted = [part.fitted + (part.start - start) // step for part in parts]
+        return cls(start, np.concatenate(fitted), np.concatenate([part.bin for part in parts]))
 
     def of(self, rows: slice | npt.NDArray[np.intp]) -> Turns:
         """Return the turns of some series."""

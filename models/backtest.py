@@ -14,7 +14,7 @@ import numpy as np
 
 from .forecast import StepWindow
 from .panel import DAY, Floats, Panel
-from .prior import GROWN_DAYS, NEAR_BINS, TRAINING_LEVELS, in_own_unit, look
+from .prior import GROWN_DAYS, NEAR_BINS, TRAINING_LEVELS, in_own_unit, views_at
 from .spread import read_table
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def far_windows(day: int) -> tuple[StepWindow, ...]:
 
 def ahead_of(values: Floats, origins: Origins, windows: Sequence[StepWindow]) -> Floats:
     """[series, origin, window] largest value of each window after each origin."""
-    steps = [range(one.first, one.last + 1) for one in windows]
+    steps = [range(window.first, window.last + 1) for window in windows]
     largest = [reduce(np.maximum, (values[:, origins + step] for step in each)) for each in steps]
     return np.stack(largest, axis=-1)
 
@@ -67,7 +67,7 @@ def origins_of(length: int, windows: Sequence[StepWindow], day: int, count: int)
 # Origins looked at together, of few series with many of theirs: their features are some tens of megabytes, and the
 # history of a series is summed up once for all of its origins.
 ORIGINS_AT_ONCE = 1024
-LEAST_DAYS_BEHIND = 1
+MIN_DAYS_BEHIND = 1
 
 
 def backtested_peaks(
@@ -81,23 +81,23 @@ def backtested_peaks(
     """[series, origin, window, level] quantiles of the largest value of each window after the bins `origins`.
 
     Origins ascend, and each sees the bins up to and including its own. NaN where it has less than a day behind it.
-    `similar` asks the networks that are told of similar moments.
+    `similar` asks the networks that read similar moments.
     """
     day = panel.bins(DAY)
     out = np.full((len(panel), len(origins), len(windows), len(levels)), np.nan)
     if not day or not len(panel):
         return out
     values, unit = in_own_unit(panel.values)
-    told = np.flatnonzero(origins >= LEAST_DAYS_BEHIND * day)
-    for first in range(0, len(told), ORIGINS_AT_ONCE):
-        part = told[first : first + ORIGINS_AT_ONCE]
+    known = np.flatnonzero(origins >= MIN_DAYS_BEHIND * day)
+    for first in range(0, len(known), ORIGINS_AT_ONCE):
+        part = known[first : first + ORIGINS_AT_ONCE]
         for rows in np.array_split(np.arange(len(panel)), -(-len(part) * len(panel) // ORIGINS_AT_ONCE)):
-            found = _said(values[rows], origins[part], windows, levels, day, similar=similar)
-            out[np.ix_(rows, part)] = found * unit[rows, None, None, None]
+            peaks = _peaks(values[rows], origins[part], windows, levels, day, similar=similar)
+            out[np.ix_(rows, part)] = peaks * unit[rows, None, None, None]
     return np.asarray(np.maximum(out, 0.0))
 
 
-def _said(
+def _peaks(
     values: Floats,
     origins: npt.NDArray[np.intp],
     windows: Sequence[StepWindow],
@@ -108,6 +108,6 @@ def _said(
 ) -> Floats:
     """[series, origin, window, level] from gapless values [series, time] of at most eight days before the first one."""
     first = max(0, int(origins[0]) - (GROWN_DAYS + 1) * day)
-    views = look(values[:, first : int(origins[-1]) + 1], origins - first, windows, day, similar=similar)
-    found = np.moveaxis(views.in_units(), -1, 1)
-    return np.moveaxis(read_table(found, levels, TRAINING_LEVELS), 1, -1)
+    views = views_at(values[:, first : int(origins[-1]) + 1], origins - first, windows, day, similar=similar)
+    table = np.moveaxis(views.in_units(), -1, 1)
+    return np.moveaxis(read_table(table, levels, TRAINING_LEVELS), 1, -1)

@@ -88,12 +88,12 @@ class Calendar:
         """The public holidays that overlap a span of aware time, each from one local midnight to the next."""
         zone = _zone(self.zone)
         first, last = begin.astimezone(zone).date(), until.astimezone(zone).date()
-        found: dict[date, str] = {}
+        names: dict[date, str] = {}
         for country in self.countries:
-            found |= public_holidays(country, {first.year, last.year})
+            names |= public_holidays(country, {first.year, last.year})
         return [
             Event(name, _midnight(day, zone), _midnight(day + timedelta(days=1), zone))
-            for day, name in sorted(found.items())
+            for day, name in sorted(names.items())
             if first <= day <= last
         ]
 
@@ -101,9 +101,9 @@ class Calendar:
         """[bin] whether it is weekend or holiday."""
         distinct, place = np.unique(clock.day, return_inverse=True)
         dates = [EPOCH.date() + timedelta(days=day) for day in distinct.tolist()]
-        years = {one.year for one in dates}
+        years = {day.year for day in dates}
         off = frozenset().union(*(public_holidays(country, years) for country in self.countries))
-        return np.asarray((clock.weekday >= SATURDAY) | np.array([one in off for one in dates], bool)[place])
+        return np.asarray((clock.weekday >= SATURDAY) | np.array([day in off for day in dates], bool)[place])
 
     def _local(self, seconds: Bins) -> Bins:
         """Seconds since the epoch as read from a local clock."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 CHECKED_LEVELS = (0.1, 0.5, 0.9, 0.95, 0.99)
 STEPS, WINDOW = 6, StepWindow(2, 5)
-ASKED = len(CHECKED_LEVELS), STEPS
+CHECKED_SHAPE = len(CHECKED_LEVELS), STEPS
 MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
 STEP = timedelta(minutes=30)
 DAY_BINS = 48
@@ -110,8 +110,8 @@ def check_no_future(model: Model) -> None:
     known = panel.until(origin)
     other = panel.values.copy()
     other[:, known.length :] *= 7
-    seen = replace(panel, values=other).until(origin)
-    same = np.array_equal(_numbers(model.fit(seen)), _numbers(model.fit(known)))
+    altered = replace(panel, values=other).until(origin)
+    same = np.array_equal(_numbers(model.fit(altered)), _numbers(model.fit(known)))
     _require(model, "another future gives the same forecast", same)
 
 
@@ -121,8 +121,8 @@ def check_update(model: Model) -> None:
     origin = panel.end - timedelta(hours=3)
     fitted = model.fit(panel.until(origin))
     before = _numbers(fitted)
-    newest = Panel(panel.values[:, -6:], origin, panel.step, panel.keys)
-    by_bins, by_window = fitted.update(newest), fitted.update(panel)
+    latest = Panel(panel.values[:, -6:], origin, panel.step, panel.keys)
+    by_bins, by_window = fitted.update(latest), fitted.update(panel)
     _require(model, "an update moves the origin", by_bins.forecast(STEPS, CHECKED_LEVELS).origin == panel.end)
     _require(model, "new bins and the whole window give the same", _close(_numbers(by_bins), _numbers(by_window)))
     _require(model, "an update leaves the old fitted model alone", np.array_equal(before, _numbers(fitted)))
@@ -138,7 +138,7 @@ def check_series_alone(model: Model) -> None:
         lone = fitted.part(rows).update(panel.take(rows))
     else:
         return
-    alone, among = (one.forecast(STEPS, CHECKED_LEVELS) for one in (lone, fitted))
+    alone, among = (fit.forecast(STEPS, CHECKED_LEVELS) for fit in (lone, fitted))
     _require(model, "a series alone gets the forecast it gets among others", _close(alone.values[0], among.values[1]))
 
 
@@ -222,9 +222,11 @@ CHECKS: dict[Callable[[Model], None], str] = {
 """Each check, with the remedy where it fails."""
 
 
-def check_forecast(model: Model, name: str, panel: Panel, forecast: Forecast, asked: tuple[int, int] = ASKED) -> None:
+def check_forecast(
+    model: Model, name: str, panel: Panel, forecast: Forecast, counts: tuple[int, int] = CHECKED_SHAPE
+) -> None:
     """Check a forecast of so many levels and steps that was made from this panel."""
-    shape = (len(forecast.keys), *asked)
+    shape = (len(forecast.keys), *counts)
     _require(model, f"shape {shape}", forecast.values.shape == shape, name)
     _require(model, "the forecast begins where the panel ends", forecast.origin == panel.end, name)
     _check_values(model, name, panel, forecast)
@@ -256,6 +258,6 @@ def _close(first: Floats, second: Floats) -> bool:
     return first.shape == second.shape and bool((np.abs(first - second) <= ROUNDING * scale).all())
 
 
-def _require(model: Model, promise: str, kept: bool, panel: str = ORDINARY) -> None:  # noqa: FBT001  "require that ..."
-    if not kept:
+def _require(model: Model, promise: str, holds: bool, panel: str = ORDINARY) -> None:  # noqa: FBT001  "require that ..."
+    if not holds:
         raise ContractError(f"{model.name} breaks the contract: {promise}, on {panel}")

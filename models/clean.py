@@ -70,8 +70,8 @@ def _carry_columns(out: Floats, gaps: npt.NDArray[np.bool_], columns: npt.NDArra
 
 def _carried(values: Floats) -> Floats:
     known = np.isfinite(values)
-    newest = np.maximum.accumulate(np.where(known, np.arange(values.shape[1]), -1), axis=1)
-    position = np.where(newest < 0, known.argmax(axis=1)[:, None], newest)
+    latest = np.maximum.accumulate(np.where(known, np.arange(values.shape[1]), -1), axis=1)
+    position = np.where(latest < 0, known.argmax(axis=1)[:, None], latest)
     return np.nan_to_num(np.take_along_axis(values, position, axis=1))
 
 

@@ -72,7 +72,7 @@ def forecast_summary(forecast: Forecast) -> str:
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], count: int) -> str:
     """Rows of ready HTML under their heads, and how many more there are."""
-    head = "".join(f"<th style='text-align:left'>{escape(one)}</th>" for one in heads)
+    head = "".join(f"<th style='text-align:left'>{escape(heading)}</th>" for heading in heads)
     body = "".join(
         "<tr>" + "".join(f"<td style='text-align:left'>{cell}</td>" for cell in row) + "</tr>" for row in rows
     )

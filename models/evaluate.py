@@ -90,8 +90,8 @@ def origins(panel: Panel, count: int, *, steps: int, share: float = 0.4) -> tupl
     """Evenly spaced origins over the latest `share` of a panel, each with `steps` bins after it."""
     first, last = round(panel.length * (1 - share)), panel.length - steps
     if first >= last or min(count, steps) < 1:
-        asked = f"with {steps} steps after it, and {count} are asked for"
-        raise QuestionError(f"a panel of {panel.length} bins leaves no origin {asked}; ask for one of both at least")
+        request = f"with {steps} steps after it, and {count} are asked for"
+        raise QuestionError(f"a panel of {panel.length} bins leaves no origin {request}; ask for one of both at least")
     bins = np.unique(np.linspace(first, last, count).astype(int))
     return tuple(panel.start + int(b) * panel.step for b in bins)
 
@@ -163,7 +163,7 @@ class Backtest:
     @property
     def origins(self) -> tuple[datetime, ...]:
         """Return the origins of the forecasts."""
-        return tuple(one.origin for one in self.forecasts)
+        return tuple(forecast.origin for forecast in self.forecasts)
 
     @property
     def levels(self) -> tuple[float, ...]:
@@ -174,8 +174,12 @@ class Backtest:
     def tallies(self) -> tuple[Tally, ...]:
         """The sums of each origin."""
         return tuple(
-            tally(self.panel.until(one.origin).last(self.memory), actual_after(self.panel, one.origin, one.steps), one)
-            for one in self.forecasts
+            tally(
+                self.panel.until(forecast.origin).last(self.memory),
+                actual_after(self.panel, forecast.origin, forecast.steps),
+                forecast,
+            )
+            for forecast in self.forecasts
         )
 
     @cached_property
@@ -193,14 +197,14 @@ class Backtest:
     @cached_property
     def unanswered(self) -> float:
         """Share of series and origins without a forecast of this model: none at all, or one of its fallback."""
-        asked = len(self.forecasts) * max(1, len(self.panel))
-        own = sum(sum(not why for why in one.provenance.reasons) for one in self.forecasts)
-        return 1 - own / asked
+        total = len(self.forecasts) * max(1, len(self.panel))
+        own = sum(sum(not why for why in forecast.provenance.reasons) for forecast in self.forecasts)
+        return 1 - own / total
 
     @property
     def unscored(self) -> float:
         """Share of the values asked for of which nothing is known that came."""
-        came = [actual_after(self.panel, one.origin, one.steps) for one in self.forecasts]
+        came = [actual_after(self.panel, forecast.origin, forecast.steps) for forecast in self.forecasts]
         return float(np.isnan(came).mean())
 
     def to_frame(self) -> pd.DataFrame:
@@ -216,7 +220,7 @@ class Backtest:
 
     def summed(self, name: str) -> Floats:
         """[origin, series] of one field of the tallies."""
-        return np.stack([getattr(one, name) for one in self.tallies])
+        return np.stack([getattr(sums, name) for sums in self.tallies])
 
     def calibration(self) -> pd.DataFrame:
         """Per level the share of values at or below it, with the ends of its error bar."""
@@ -246,9 +250,9 @@ class Backtest:
         return sorted(np.argsort(-loss)[:count].tolist())
 
     def __repr__(self) -> str:
-        first = self.forecasts[0]
-        said = f"Backtest of {self.name}: {len(self.forecasts)} origins, {first.steps} steps of {span_text(first.step)}"
-        return f"{said}; {self.unanswered:.0%} unanswered"
+        first, count = self.forecasts[0], len(self.forecasts)
+        summary = f"Backtest of {self.name}: {count} origins, {first.steps} steps of {span_text(first.step)}"
+        return f"{summary}; {self.unanswered:.0%} unanswered"
 
     def _repr_html_(self) -> str:
         heads = ("series", "loss (sQL)", "MASE", *(f"at or below {level_text(level)}" for level in self.levels))

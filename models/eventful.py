@@ -1,4 +1,4 @@
-"""Eventful: any model, told of events that are known beforehand."""
+"""Eventful: any model, with events that are known beforehand."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # Demand during an event is compared with the same clock time on so many days before.
 USUAL_DAYS = 7
 # What a few bins of one event say is held within these factors.
-LEAST_LIFT, LARGEST_LIFT = 0.1, 10.0
+MIN_LIFT, MAX_LIFT = 0.1, 10.0
 
 
 @dataclass(frozen=True)
@@ -69,26 +69,27 @@ class EventfulFitted:
 
     def forecast(self, steps: int, quantiles: Sequence[float]) -> Forecast:
         """See Fitted.forecast."""
-        found = self.fitted.forecast(steps, quantiles)
-        factors = self._factors(found, steps)
-        return replace(found, values=found.values * factors[:, None, :], provenance=self._named(found.provenance))
+        forecast = self.fitted.forecast(steps, quantiles)
+        factors = self._factors(forecast, steps)
+        values = forecast.values * factors[:, None, :]
+        return replace(forecast, values=values, provenance=self._named(forecast.provenance))
 
     def forecast_peak(self, window: StepWindow, quantiles: Sequence[float]) -> Peak:
         """See Fitted.forecast_peak; the window is as high as its highest event."""
-        found = self.fitted.forecast_peak(window, quantiles)
-        factors = self._factors(found, window.last)[:, window.first - 1 :].max(axis=1, initial=0.0)
-        return replace(found, values=found.values * factors[:, None], provenance=self._named(found.provenance))
+        peak = self.fitted.forecast_peak(window, quantiles)
+        factors = self._factors(peak, window.last)[:, window.first - 1 :].max(axis=1, initial=0.0)
+        return replace(peak, values=peak.values * factors[:, None], provenance=self._named(peak.provenance))
 
-    def _factors(self, found: Forecast | Peak, steps: int) -> Floats:
+    def _factors(self, forecast: Forecast | Peak, steps: int) -> Floats:
         """[row, step] of the coming steps."""
-        coming = trusted(np.ones((len(self.keys), steps)), found.origin, found.step, self.keys)
+        coming = trusted(np.ones((len(self.keys), steps)), forecast.origin, forecast.step, self.keys)
         lifted = 1 / without(coming, self.spec.events, self.effects).values
         rows = {key: row for row, key in enumerate(self.keys)}
-        return np.asarray(lifted[[rows[key] for key in found.keys]])
+        return np.asarray(lifted[[rows[key] for key in forecast.keys]])
 
     def _named(self, provenance: Provenance) -> Provenance:
         own = self.spec.model.name
-        return replace(provenance, models=tuple(self.spec.name if one == own else one for one in provenance.models))
+        return replace(provenance, models=tuple(self.spec.name if name == own else name for name in provenance.models))
 
 
 def lifts(panel: Panel, events: Sequence[Event]) -> dict[str, Floats]:
@@ -97,7 +98,7 @@ def lifts(panel: Panel, events: Sequence[Event]) -> dict[str, Floats]:
     usual = _usual(panel, busy)
     names = dict.fromkeys(event.name for event in events)
     bins = {name: within(panel, [event for event in events if event.name == name]) for name in names}
-    return {name: _ratio(panel.values[:, one], usual[:, one]) for name, one in bins.items()}
+    return {name: _ratio(panel.values[:, during], usual[:, during]) for name, during in bins.items()}
 
 
 def without(panel: Panel, events: Sequence[Event], effects: Mapping[str, Floats]) -> Panel:
@@ -126,4 +127,4 @@ def _ratio(during: Floats, usual: Floats) -> Floats:
     both = np.isfinite(during) & np.isfinite(usual)
     above, below = np.where(both, during, 0.0).sum(axis=1), np.where(both, usual, 0.0).sum(axis=1)
     known = (above > 0) & (below > 0)
-    return np.where(known, np.clip(above / np.where(known, below, 1.0), LEAST_LIFT, LARGEST_LIFT), 1.0)
+    return np.where(known, np.clip(above / np.where(known, below, 1.0), MIN_LIFT, MAX_LIFT), 1.0)

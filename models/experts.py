@@ -28,8 +28,8 @@ import numpy as np
 
 from .backtest import ahead_of
 from .panel import DAY, Floats
-from .prior import NEAR_BINS, TRAINING_LEVELS, look
-from .ridge import Equations, said_at
+from .prior import NEAR_BINS, TRAINING_LEVELS, views_at
+from .ridge import Equations, ridge_peaks_at
 from .shift import Shifts
 from .spread import error_table, read_table
 
@@ -44,55 +44,55 @@ if TYPE_CHECKING:
 
 
 # Differences of a millionth of the usual change are none.
-LEAST_ENERGY = 1e-12
+MIN_ENERGY = 1e-12
 
 
-class ExpertStanding(NamedTuple):
-    """What is known of the experts: both float32 [..., level, expert]."""
+class ExpertLosses(NamedTuple):
+    """Losses of the experts on past origins: both float32 [..., level, expert]."""
 
     regret: Floats
     energy: Floats
 
     @classmethod
-    def none(cls, *shape: int) -> ExpertStanding:
+    def none(cls, *shape: int) -> ExpertLosses:
         """Before the first origin."""
         return cls(np.zeros(shape, np.float32), np.zeros(shape, np.float32))
 
     @classmethod
-    def stacked(cls, parts: Sequence[ExpertStanding]) -> ExpertStanding:
+    def stacked(cls, parts: Sequence[ExpertLosses]) -> ExpertLosses:
         """One below the other."""
         return cls(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
     def of(
         self, rows: int | slice | npt.NDArray[np.intp] | tuple[slice | npt.NDArray[np.intp] | int, ...]
-    ) -> ExpertStanding:
+    ) -> ExpertLosses:
         """A part of it."""
-        return ExpertStanding(self.regret[rows], self.energy[rows])
+        return ExpertLosses(self.regret[rows], self.energy[rows])
 
     def weights(self, first: Floats) -> Floats:
         """[..., level, expert], positive, summing to 1; `first` [expert] before anything is known."""
-        score = np.log(first) + np.sqrt(-np.log(first) / (2 * self.energy + LEAST_ENERGY)) * self.regret
+        score = np.log(first) + np.sqrt(-np.log(first) / (2 * self.energy + MIN_ENERGY)) * self.regret
         share = np.exp(score - score.max(axis=-1, keepdims=True))
         return np.asarray(share / share.sum(axis=-1, keepdims=True))
 
-    def after(self, actual: Floats, said: Floats, first: Floats, levels: Sequence[float]) -> ExpertStanding:
-        """After some origins: actual [..., origin, window] and said [..., origin, window, level, expert], comparable.
+    def after(self, actual: Floats, forecasts: Floats, first: Floats, levels: Sequence[float]) -> ExpertLosses:
+        """Losses after origins: actual [..., origin, window] and forecasts [..., origin, window, level, expert].
 
         Origins are in the order in which they matured. The windows of one origin overlap, so they are one observation:
         their mean.
         """
-        at = np.asarray(levels, dtype=said.dtype)
-        each = _lost(actual[..., None, None], said, at[:, None])
-        standing = self
+        at = np.asarray(levels, dtype=forecasts.dtype)
+        each = _lost(actual[..., None, None], forecasts, at[:, None])
+        losses = self
         for nth in range(actual.shape[-2]):
-            came, spoken = actual[..., nth, :], said[..., nth, :, :, :]
-            weights = standing.weights(first).astype(said.dtype)
+            came, spoken = actual[..., nth, :], forecasts[..., nth, :, :, :]
+            weights = losses.weights(first).astype(forecasts.dtype)
             lost = _lost(came[..., None], mixed(spoken, weights[..., None, :, :]), at)
             gained = lost[..., None] - each[..., nth, :, :, :]
             gained[np.isnan(gained)] = 0.0  # in place: `nan_to_num` took 5 % of a fit more
             gained = gained.mean(axis=-3)
-            standing = ExpertStanding(standing.regret + gained, standing.energy + gained**2)
-        return standing
+            losses = ExpertLosses(losses.regret + gained, losses.energy + gained**2)
+        return losses
 
 
 def _lost(actual: Floats, quantiles: Floats, levels: Floats) -> Floats:
@@ -101,13 +101,13 @@ def _lost(actual: Floats, quantiles: Floats, levels: Floats) -> Floats:
     return np.asarray(np.maximum(levels * missing, (levels - 1) * missing))
 
 
-def mixed(said: Floats, weights: Floats) -> Floats:
-    """[...] of said [..., expert]: the mean of those that speak, NaN where none does."""
-    speaks = np.isfinite(said)
+def mixed(forecasts: Floats, weights: Floats) -> Floats:
+    """[...] of forecasts [..., expert]: the mean of those that speak, NaN where none does."""
+    speaks = np.isfinite(forecasts)
     parts = np.where(speaks, weights, 0.0)
     total = np.vecdot(parts, np.ones(parts.shape[-1], parts.dtype))
     with np.errstate(invalid="ignore"):
-        return np.asarray(np.vecdot(np.where(speaks, said, 0.0), parts) / total)
+        return np.asarray(np.vecdot(np.where(speaks, forecasts, 0.0), parts) / total)
 
 
 # Prior, ridge, yesterday, last week: how much each counts before anything is known of a series.
@@ -146,11 +146,11 @@ class LearnedExperts(NamedTuple):
     @classmethod
     def stacked(cls, parts: Sequence[LearnedExperts], step: timedelta) -> LearnedExperts | None:
         """Join the experts of all series, None where their pasts differ in length."""
-        equations = Equations.stacked([one.equations for one in parts])
+        equations = Equations.stacked([part.equations for part in parts])
         if equations is None:
             return None
-        shifted = Shifts.stacked([one.shifted for one in parts], step)
-        return cls(equations, shifted, np.concatenate([one.spread for one in parts]))
+        shifted = Shifts.stacked([part.shifted for part in parts], step)
+        return cls(equations, shifted, np.concatenate([part.spread for part in parts]))
 
 
 class Past(NamedTuple):
@@ -174,11 +174,11 @@ class Past(NamedTuple):
 class Replayed(NamedTuple):
     """Actual values and forecasts at past origins, [series, origin, window], in units of the usual change over a day.
 
-    `said` is [series, origin, window, level, expert].
+    `forecasts` is [series, origin, window, level, expert].
     """
 
     actual: Floats
-    said: Floats
+    forecasts: Floats
 
 
 # What is further away than this many units is as far: squares of more, summed, would not fit into a float32.
@@ -194,26 +194,26 @@ def in_units(values: Floats, unit: Floats) -> Floats:
 def replayed(
     past: Past, learned: LearnedExperts, origins: Origins, windows: Sequence[StepWindow], *, similar: bool
 ) -> Replayed:
-    """What each expert would have said at past origins; one network for all, with errors that are alike.
+    """What each expert would have forecast at past origins; one network for all, with errors that are alike.
 
-    The ridge has learned from these days, so it is judged a little too well; what it said before a shift of level is
-    not comparable.
+    The ridge has learned from these days, so it is judged a little too well; what it forecast before a shift of level
+    is not comparable.
     """
-    views = look(past.values, origins, windows, past.day, similar=similar, members=1)
+    views = views_at(past.values, origins, windows, past.day, similar=similar, members=1)
     unit = np.where(past.unit > 0, past.unit, 1.0)[:, None, None, None]
-    ridge = said_at(past.level, learned.equations, origins, windows, TRAINING_LEVELS)
+    ridge = ridge_peaks_at(past.level, learned.equations, origins, windows, TRAINING_LEVELS)
     ridge = in_units(ridge, unit)
     ridge[origins < past.since[:, None]] = np.nan
     spread = in_units(learned.spread, unit)
-    kinds = [reach_of(one) for one in windows]
+    kinds = [reach_of(window) for window in windows]
     ago = [
         a_period_ago(past.values, origins, windows, bins)[..., None] + spread[:, None, kinds, nth]
         for nth, bins in enumerate((past.day, 7 * past.day))
     ]
-    said = np.stack([views.in_units(), ridge, *ago], axis=-1)
-    scale = views.seen.scale
+    forecasts = np.stack([views.in_units(), ridge, *ago], axis=-1)
+    scale = views.situation.scale
     actual = ahead_of(past.values, origins, windows)
-    return Replayed(in_units(actual, scale[:, :, None]), in_units(said, scale[:, :, None, None, None]))
+    return Replayed(in_units(actual, scale[:, :, None]), in_units(forecasts, scale[:, :, None, None, None]))
 
 
 def within_reach(ridge: Floats, prior: Floats, axis: int = -1) -> Floats:
@@ -228,11 +228,11 @@ def within_reach(ridge: Floats, prior: Floats, axis: int = -1) -> Floats:
 
 def a_period_ago(values: Floats, origins: Origins, windows: Sequence[StepWindow], bins: int) -> Floats:
     """[series, origin, window] largest value of each window so many bins ago, NaN before the record."""
-    found = np.full((len(values), len(origins), len(windows)), np.nan)
+    largest = np.full((len(values), len(origins), len(windows)), np.nan)
     known = np.flatnonzero(origins + 1 >= bins)
     if len(known):
-        found[:, known] = ahead_of(values, origins[known] - bins, windows)
-    return found
+        largest[:, known] = ahead_of(values, origins[known] - bins, windows)
+    return largest
 
 
 def change_of_periods(past: Past, origins: Origins, windows: Sequence[StepWindow]) -> Floats:
@@ -243,9 +243,9 @@ def change_of_periods(past: Past, origins: Origins, windows: Sequence[StepWindow
         change = came - a_period_ago(past.values, origins, windows, bins)
         known = change[:, np.isfinite(change).all(axis=(0, 2))].reshape(len(change), -1)
         spreads.append(read_table(error_table(known), TRAINING_LEVELS) if known.shape[1] else _nothing(len(change)))
-    found = np.stack(spreads, axis=1)
-    found[:, :, MEDIAN] *= 0
-    return np.asarray(found * past.unit[:, None, None])
+    quantiles = np.stack(spreads, axis=1)
+    quantiles[:, :, MEDIAN] *= 0
+    return np.asarray(quantiles * past.unit[:, None, None])
 
 
 def _nothing(series: int) -> Floats:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 # Two days of changes, at steps of five minutes, say enough about the spread; this many of them are looked at.
 REACH, CHANGES = 576, 200
 # With few changes seen, the spread is at least that of a value that wanders by a tenth of itself.
-SHORTEST, LEAST_SPREAD = 12, 0.1
+MIN_ERRORS, MIN_SPREAD = 12, 0.1
 
 
 def held(values: Floats, steps: int, levels: Sequence[float]) -> Floats:
@@ -71,9 +71,9 @@ def _moves(known: Floats, steps: int) -> Floats:
     origins = _spaced(count)
     moves = known[:, origins + steps] - known[:, origins] if count > 0 else np.zeros((len(known), 1))
     table = error_table(moves)
-    if count >= SHORTEST:
+    if count >= MIN_ERRORS:
         return table
-    wandering = LEAST_SPREAD * SCORES * known[:, -1:]
+    wandering = MIN_SPREAD * SCORES * known[:, -1:]
     return np.asarray(np.sign(SCORES) * np.maximum(np.abs(table), np.abs(wandering)))
 
 
@@ -127,15 +127,15 @@ class FittedRule(Generic[Learned]):
 
     def stacked(self, others: Sequence[Fitted]) -> FittedRule[Learned] | None:
         """See Stacks. Its history ends where the first of them does."""
-        rules = [self, *(one for one in others if isinstance(one, FittedRule))]
-        alike = all(one.rule == self.rule and one.history.step == self.history.step for one in rules)
+        rules = [self, *(other for other in others if isinstance(other, FittedRule))]
+        alike = all(fitted.rule == self.rule and fitted.history.step == self.history.step for fitted in rules)
         if len(rules) <= len(others) or not alike or not isinstance(self.rule, KnowsParts):
             return None
-        learned = self.rule.stacked([one.learned for one in rules], self.history.step)
+        learned = self.rule.stacked([fitted.learned for fitted in rules], self.history.step)
         if learned is None:
             return None
-        end = min(one.history.end for one in rules)
-        keys = tuple(chain.from_iterable(one.history.keys for one in rules))
+        end = min(fitted.history.end for fitted in rules)
+        keys = tuple(chain.from_iterable(fitted.history.keys for fitted in rules))
         history = Panel(np.empty((len(keys), 0)), end, self.history.step, keys)
         return replace(self, history=history, learned=learned, room=None)
 
@@ -167,18 +167,18 @@ class FittedRule(Generic[Learned]):
         """See SeesAll."""
         levels = checked_levels(quantiles)
         silent, largest = ~_alive(self.history), _largest(self.history)
-        said = zip(windows, self._several_peaks(windows, levels), strict=True)
-        return {window: self._peak(window, raw, levels, silent, largest) for window, raw in said}
+        peaks = zip(windows, self._several_peaks(windows, levels), strict=True)
+        return {window: self._peak(window, raw, levels, silent, largest) for window, raw in peaks}
 
     def _peak(
         self,
         window: StepWindow,
-        said: Floats,
+        peaks: Floats,
         levels: tuple[float, ...],
         silent: npt.NDArray[np.bool_],
         largest: Floats,
     ) -> Peak:
-        raw = np.asarray(said, dtype=np.float64)
+        raw = np.asarray(peaks, dtype=np.float64)
         short = _unspoken(raw)
         raw[short] = held_peaks(self.history.values[short], window, levels)
         values = sensible(raw[:, :, None], largest)[~silent, :, 0]
@@ -221,7 +221,7 @@ class FittedRule(Generic[Learned]):
             far, most = spoken(steps * history.step), spoken(reach * history.step)
             why = [f"{self.rule.name} looks {most} ahead, not {far}; the last value is held"] * len(history)
         failures = self.rule.failures if isinstance(self.rule, KnowsFailures) else {}
-        return [failures.get(key, one) for key, one in zip(history.keys, why, strict=True)]
+        return [failures.get(key, reason) for key, reason in zip(history.keys, why, strict=True)]
 
 
 def _covers(newer: Panel, known: Panel) -> bool:
@@ -251,8 +251,8 @@ def _alive(history: Panel) -> npt.NDArray[np.bool_]:
 
 
 def _too_short(history: Panel, name: str) -> list[str]:
-    seen = bins_seen(history.values).tolist()
-    return [f"{spoken(n * history.step)} of history is too short for {name}; the last value is held" for n in seen]
+    bins = bins_seen(history.values).tolist()
+    return [f"{spoken(n * history.step)} of history is too short for {name}; the last value is held" for n in bins]
 
 
 def _silence(history: Panel) -> list[str]:

@@ -168,7 +168,7 @@ def level_index(levels: Sequence[float], level: float) -> int:
 
 def checked_levels(levels: Sequence[float]) -> tuple[float, ...]:
     """The levels of a question; QuestionError unless they ascend within (0, 1)."""
-    found = tuple(float(level) for level in levels)
-    if not found or not all(0 < level < 1 for level in found) or any(b <= a for a, b in pairwise(found)):
-        raise QuestionError(f"quantile levels {found} must ascend within (0, 1)")
-    return found
+    checked = tuple(float(level) for level in levels)
+    if not checked or not all(0 < level < 1 for level in checked) or any(b <= a for a, b in pairwise(checked)):
+        raise QuestionError(f"quantile levels {checked} must ascend within (0, 1)")
+    return checked

@@ -23,7 +23,7 @@ SERIES_ALIASES = ("series", "workload", "series_id", "unique_id")
 ONLY_SERIES = "series"
 LONGEST_STEP = timedelta(hours=1)
 """A daily pattern is not seen in coarser samples."""
-SECONDS_MOST = 1e11
+MAX_SECONDS = 1e11
 """Seconds since 1970, in the year 5138; milliseconds, in 1973."""
 
 
@@ -67,13 +67,13 @@ def panel_of_long(frame: pd.DataFrame, step: timedelta | None = None) -> Panel:
     """
     samples, notes = _samples(frame)
     steps = {str(key): _usual_step(group) for key, group in samples.groupby("series")["timestamp"]}
-    known = {key: one for key, one in steps.items() if one}
+    known = {key: usual for key, usual in steps.items() if usual}
     width = step or max(known.values(), default=None)
     if width is None:
         raise PanelError("no series has two samples, so nothing says how long one lasts; give `step`")
     if width > LONGEST_STEP:
         raise PanelError(f"a sample every {span_text(width)} says too little; an hour is the most")
-    finer = [key for key, one in known.items() if one < width]
+    finer = [key for key, usual in known.items() if usual < width]
     if finer:
         notes.append(f"means over {span_text(width)} of series that are sampled more often: {_named(finer)}")
     return _binned(samples, width, notes)
@@ -81,11 +81,11 @@ def panel_of_long(frame: pd.DataFrame, step: timedelta | None = None) -> Panel:
 
 def _samples(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
     """timestamp, value, series of every sample that is one, and what was left out."""
-    named = {name: next((one for one in names if one in frame), None) for name, names in COLUMN_ALIASES.items()}
+    named = {name: next((alias for alias in names if alias in frame), None) for name, names in COLUMN_ALIASES.items()}
     for name, column in named.items():
         if column is None:
             raise PanelError(f"the frame has no column {name!r} among {', '.join(map(str, frame.columns))}")
-    series = next((one for one in SERIES_ALIASES if one in frame), None)
+    series = next((alias for alias in SERIES_ALIASES if alias in frame), None)
     when, notes = instants(frame[named["timestamp"]]), []
     if when.dt.tz is None:
         when = when.dt.tz_localize("UTC")
@@ -115,7 +115,7 @@ def instants(column: pd.Series, *, utc: bool = False) -> pd.Series:
     try:
         if not pd.api.types.is_numeric_dtype(column):
             return pd.to_datetime(column, utc=utc)
-        return pd.to_datetime(column, unit="s" if column.abs().max() < SECONDS_MOST else "ms", utc=True)
+        return pd.to_datetime(column, unit="s" if column.abs().max() < MAX_SECONDS else "ms", utc=True)
     except (ValueError, TypeError, OverflowError) as error:
         raise PanelError(f"a timestamp is no instant ({error}); use 2026-03-01T12:00:00Z") from error
 
@@ -177,8 +177,8 @@ def _checked_index(frame: pd.DataFrame) -> pd.DatetimeIndex:
     if index.hasnans:
         raise PanelError(f"row {index.isna().argmax()} has no instant; drop it")
     if not index.is_monotonic_increasing:
-        newest = index[int(np.argmax(np.diff(index.asi8) < 0))]
-        raise PanelError(f"the index does not ascend after {newest}; sort the frame")
+        latest = index[int(np.argmax(np.diff(index.asi8) < 0))]
+        raise PanelError(f"the index does not ascend after {latest}; sort the frame")
     return index.tz_convert("UTC")
 
 

@@ -138,7 +138,7 @@ def compare(
         QuestionError: an unknown model, two of one name, or a panel too short for origins.
         ContractError: a model raises, or answers with something else than quantiles.
     """
-    at, asked = origins(panel, count, steps=steps), checked_levels(levels)
+    at, quantiles = origins(panel, count, steps=steps), checked_levels(levels)
     tests, milliseconds = {}, {}
     for name, model in _specs(models, reference).items():
         forecasts, spent = [], 0.0
@@ -146,9 +146,9 @@ def compare(
             past, begin = panel.until(origin).last(EVALUATION_WINDOW), clock()
             where = f"the panel until {origin:%Y-%m-%d %H:%M} UTC; models.checks.check_model tests all that it promises"
             with answering(model, where):
-                forecasts.append(model.fit(past).forecast(steps, asked))
+                forecasts.append(model.fit(past).forecast(steps, quantiles))
             spent += clock() - begin
-            check_forecast(model, where, past, forecasts[-1], (len(asked), steps))
+            check_forecast(model, where, past, forecasts[-1], (len(quantiles), steps))
         tests[name] = Backtest(name, panel, tuple(forecasts))
         milliseconds[name] = 1000 * spent / (len(at) * max(1, len(panel)))
     return Leaderboard(tests, milliseconds, reference)
@@ -164,7 +164,7 @@ def _specs(models: Sequence[str | Model], reference: str) -> dict[str, Model]:
     """Return the models by name; a name with settings stays as it was asked for."""
     from . import create  # noqa: PLC0415  the catalogue imports every model; this module is no part of it
 
-    named = [(one, create(one)) if isinstance(one, str) else (one.name, one) for one in models]
+    named = [(model, create(model)) if isinstance(model, str) else (model.name, model) for model in models]
     names = [name for name, _ in named]
     twice = [name for name in names if names.count(name) > 1]
     if twice:
@@ -172,16 +172,16 @@ def _specs(models: Sequence[str | Model], reference: str) -> dict[str, Model]:
     return dict(named if reference in names else [(reference, create(reference)), *named])
 
 
-def relative_draws(one: Backtest, base: Backtest) -> Floats:
+def relative_draws(test: Backtest, base: Backtest) -> Floats:
     """[draw] geometric mean over series of the loss of one relative to another, on the origins that were drawn."""
-    drawn = draws(len(one.forecasts))
-    own, other = (drawn @ each.summed("loss") / above_zero(drawn @ each.summed("scale")) for each in (one, base))
+    drawn = draws(len(test.forecasts))
+    own, other = (drawn @ each.summed("loss") / above_zero(drawn @ each.summed("scale")) for each in (test, base))
     return relative(own, other, axis=1)
 
 
-MOST_UNANSWERED = 0.1
+MAX_UNANSWERED = 0.1
 """A model that answers what it likes is judged on easier questions than the others."""
-LEAST_ORIGINS = 3
+MIN_ORIGINS = 3
 """Draws of one or two origins are all alike: they say nothing of chance."""
 
 
@@ -199,21 +199,21 @@ class Winner:
 
 def winner_of(tests: Sequence[Backtest], reference: str) -> Winner:
     """The model of least loss; none where a tenth is unanswered, or where chance may have chosen it."""
-    open_ = [one for one in tests if one.unanswered > MOST_UNANSWERED]
-    if tests[0].unscored > MOST_UNANSWERED:
+    open_ = [test for test in tests if test.unanswered > MAX_UNANSWERED]
+    if tests[0].unscored > MAX_UNANSWERED:
         return Winner(None, f"no winner: {tests[0].unscored:.0%} of what came is not known; take days without gaps")
     if open_:
-        named = ", ".join(f"{one.name} {one.unanswered:.0%}" for one in open_)
+        named = ", ".join(f"{test.name} {test.unanswered:.0%}" for test in open_)
         remedy = "leave such a model out, ask for fewer steps, or give it a longer history"
         return Winner(None, f"no winner: unanswered by {named}; {remedy}")
-    base = next(one for one in tests if one.name == reference)
-    best, *others = sorted(tests, key=lambda one: np.nan_to_num(known_mean(relative_draws(one, base)), nan=np.inf))
+    base = next(test for test in tests if test.name == reference)
+    best, *others = sorted(tests, key=lambda test: np.nan_to_num(known_mean(relative_draws(test, base)), nan=np.inf))
     if not others:
         return Winner(best.name, f"{best.name} was compared with nothing")
     low, high = error_bar(relative_draws(best, others[0]))
     if np.isnan(low):
         return Winner(None, "no winner: no loss is comparable; take load that changes from one day to the next")
     name, between = best.name, f"{low:.2f} to {high:.2f} of the loss of {others[0].name}"
-    if high >= 1 or len(best.forecasts) < LEAST_ORIGINS:
+    if high >= 1 or len(best.forecasts) < MIN_ORIGINS:
         return Winner(None, f"no winner: {name} has {between}, which chance explains; take the simpler, or ask more")
     return Winner(name, f"{name}: {between}, the next best, on {len(best.forecasts)} origins")

@@ -38,23 +38,23 @@ def parsed_name(text: str) -> ModelName:
     Raises:
         QuestionError: the brackets hold something else than `name=literal`.
     """
-    found = WITH_SETTINGS.fullmatch(text.strip())
-    if found is None:
+    match = WITH_SETTINGS.fullmatch(text.strip())
+    if match is None:
         return ModelName(text, {})
     try:
-        return ModelName(found[1].strip(), dict(_literals(found[2])))
+        return ModelName(match[1].strip(), dict(_literals(match[2])))
     except (SyntaxError, ValueError) as error:
-        raise QuestionError(f"the settings of {text!r} cannot be read ({error}); write {found[1]}(days=5)") from error
+        raise QuestionError(f"the settings of {text!r} cannot be read ({error}); write {match[1]}(days=5)") from error
 
 
 def _literals(text: str) -> Iterator[tuple[str, object]]:
     call = ast.parse(f"f({text})", mode="eval").body
     if not isinstance(call, ast.Call) or call.args:
         raise ValueError("every setting has a name")
-    for one in call.keywords:
-        if one.arg is None:
+    for keyword in call.keywords:
+        if keyword.arg is None:
             raise ValueError("every setting has a name")
-        yield one.arg, ast.literal_eval(one.value)
+        yield keyword.arg, ast.literal_eval(keyword.value)
 
 
 def with_settings(text: str, make: Callable[..., Made], settings: Mapping[str, object]) -> Made:
@@ -65,8 +65,8 @@ def with_settings(text: str, make: Callable[..., Made], settings: Mapping[str, o
     """
     default = make() if settings else None
     if default is not None and is_dataclass(default):
-        usual = {one.name: getattr(default, one.name) for one in fields(default) if one.init and one.name != "name"}
-        known = {name: value for name, value in usual.items() if isinstance(value, LITERALS)}
+        names = [field.name for field in fields(default) if field.init and field.name != "name"]
+        known = {name: value for name in names if isinstance(value := getattr(default, name), LITERALS)}
         for name, value in settings.items():
             _check(text, name, value, known)
     return make(**settings)
@@ -123,13 +123,13 @@ def _named(path: str) -> object:
         ) from error
 
 
-def _made(path: str, found: object, settings: Mapping[str, object]) -> object:
-    if not callable(found):
+def _made(path: str, model: object, settings: Mapping[str, object]) -> object:
+    if not callable(model):
         if settings:
             raise QuestionError(f"{path!r} names a model that is made already; name its class to give it settings")
-        return found
+        return model
     try:
-        return with_settings(path, found, settings)
+        return with_settings(path, model, settings)
     except QuestionError:
         raise
     except Exception as error:  # as above

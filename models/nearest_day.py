@@ -55,12 +55,12 @@ class NearestDay:
         places = Places.of(panel, 2 * day)
         if day < NEAREST_DAYS or panel.length < NEAREST_DAYS * day or not places:
             return too_short(self.name, panel)
-        found = [self._followed(panel.take(part), places) for part in blocks(len(panel))]
-        followed, columns = (np.concatenate(parts) for parts in zip(*found, strict=True))
+        pairs = [self._followed(panel.take(part), places) for part in blocks(len(panel))]
+        followed, columns = (np.concatenate(parts) for parts in zip(*pairs, strict=True))
         actual = panel.values[:, np.minimum(places.ahead(), panel.length - 1)]
         weights = persistence(columns, np.where(places.ahead() < panel.length, actual - followed, np.nan))
-        seen = residuals_of(panel, places, followed + columns @ weights)
-        return fitted_residuals(self.name, panel, Followers(self, places.anchors, weights), seen)
+        residuals = residuals_of(panel, places, followed + columns @ weights)
+        return fitted_residuals(self.name, panel, Followers(self, places.anchors, weights), residuals)
 
     def _followed(self, panel: Panel, places: Places) -> tuple[Floats, Floats]:
         """[series, origin, anchor] what followed on near days, and [series, origin, column] differences to them."""
@@ -96,11 +96,11 @@ class Followers:
 
     def _point(self, history: Panel, part: slice, steps: int) -> Floats:
         known, day = filled(history.values).astype(np.float64), history.bins(DAY)
-        newest = np.array([known.shape[1] - 1])
-        days = near_days(known, newest, day, self.spec)
-        followed = blend(known, days, newest[:, None] + np.arange(1, steps + 1), day)[:, 0]
+        latest = np.array([known.shape[1] - 1])
+        days = near_days(known, latest, day, self.spec)
+        followed = blend(known, days, latest[:, None] + np.arange(1, steps + 1), day)[:, 0]
         remains = self.weights[part] @ interpolation(self.anchors, steps)
-        return np.asarray(followed + np.einsum("sp,spa->sa", differences(known, days, newest, day)[:, 0], remains))
+        return np.asarray(followed + np.einsum("sp,spa->sa", differences(known, days, latest, day)[:, 0], remains))
 
 
 def blocks(series: int) -> list[slice]:

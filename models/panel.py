@@ -110,13 +110,13 @@ class Panel:
         """
         if name in self.keys:
             return name
-        asked = name.split("/")
-        found = [key for key in self.keys if _parts_within(asked, key.split("/"))]
-        if len(found) == 1:
-            return found[0]
-        near = found or get_close_matches(name, self.keys, n=3, cutoff=0.4)
+        parts = name.split("/")
+        matches = [key for key in self.keys if _parts_within(parts, key.split("/"))]
+        if len(matches) == 1:
+            return matches[0]
+        near = matches or get_close_matches(name, self.keys, n=3, cutoff=0.4)
         remedy = f"did you mean {' or '.join(near)}?" if near else f"its keys are {', '.join(self.keys[:3])}, ..."
-        raise PanelError(f"{len(found)} of {len(self)} series are {name!r}; {remedy}")
+        raise PanelError(f"{len(matches)} of {len(self)} series are {name!r}; {remedy}")
 
     def __len__(self) -> int:
         """Number of series."""
@@ -207,10 +207,10 @@ def trusted(values: Floats, start: datetime, step: timedelta, keys: tuple[str, .
     return panel
 
 
-def _parts_within(asked: Sequence[str], parts: Sequence[str]) -> bool:
+def _parts_within(needed: Sequence[str], parts: Sequence[str]) -> bool:
     """Whether the parts asked for come among these, in order."""
     left = iter(parts)
-    return all(part in left for part in asked)
+    return all(part in left for part in needed)
 
 
 def _check_shape(panel: Panel) -> None:
@@ -257,6 +257,6 @@ def check_continues(panel: Panel, newer: Panel) -> None:
     if newer.step != panel.step or (newer.start - panel.start) % panel.step:
         grids = f"{newer.start} / {newer.step} does not continue {panel.start} / {panel.step}"
         raise PanelError(f"a panel on the grid {grids}; bring both to one grid first")
-    first, last = sorted((panel, newer), key=lambda one: one.start)
+    first, last = sorted((panel, newer), key=lambda part: part.start)
     if last.start > first.end:
         raise PanelError(f"nothing is known between {first.end} and {last.start}; pass the gap as NaN")

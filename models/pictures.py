@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .forecast import Forecast
 
 INK, SOFT, RULE = "#1d2125", "#6a727a", "#e2e3e0"
-MOST_DRAWN = 6
+MAX_DRAWN = 6
 WIDTH, ROW_HEIGHT = 10.0, 1.9
 
 
@@ -36,8 +36,8 @@ def figure_of(rows: int = 1, *, height: float = ROW_HEIGHT, columns: int = 1) ->
 
     figure = Figure(figsize=(WIDTH, max(2.4, height * rows)), layout="constrained", dpi=110)
     axes = figure.subplots(rows, columns, squeeze=False, sharex=columns == 1).ravel().tolist()
-    for one in axes:
-        dress(one)
+    for ax in axes:
+        dress(ax)
     return figure, axes
 
 
@@ -109,28 +109,28 @@ def draw_band(axes: Axes, forecast: Forecast, key: str, *, labelled: bool = True
 
 def plot_panel(panel: Panel, keys: Sequence[str] = ()) -> Figure:
     """A row a series, the first six unless `keys` says which."""
-    rows = [panel.keys.index(panel.key(key)) for key in keys] or list(range(min(MOST_DRAWN, len(panel))))
+    rows = [panel.keys.index(panel.key(key)) for key in keys] or list(range(min(MAX_DRAWN, len(panel))))
     figure, axes = figure_of(max(1, len(rows)))
-    for one, row in zip(axes, rows, strict=False):
-        draw_history(one, panel, row)
-        dress(one, panel.keys[row])
-        one.set_ylim(bottom=0)
+    for ax, row in zip(axes, rows, strict=False):
+        draw_history(ax, panel, row)
+        dress(ax, panel.keys[row])
+        ax.set_ylim(bottom=0)
     return figure
 
 
 def plot_forecast(forecast: Forecast, panel: Panel | None = None, keys: Sequence[str] = ()) -> Figure:
     """A row a series with its band ahead, and what was measured before (and after) where a panel is given."""
-    chosen = list(keys) or list(forecast.keys[:MOST_DRAWN])
+    chosen = list(keys) or list(forecast.keys[:MAX_DRAWN])
     figure, axes = figure_of(max(1, len(chosen)))
-    for one, asked in zip(axes, chosen, strict=False):
-        key = panel.key(asked) if panel else asked
-        draw_band(one, forecast, key)
+    for ax, name in zip(axes, chosen, strict=False):
+        key = panel.key(name) if panel else name
+        draw_band(ax, forecast, key)
         if panel:
             before = panel.around(forecast.origin, 8 * forecast.steps * forecast.step, forecast.steps * forecast.step)
-            draw_history(one, before, panel.keys.index(key))
-        dress(one, key)
-        one.set_ylim(bottom=0)
-        key_of_lines(one)
+            draw_history(ax, before, panel.keys.index(key))
+        dress(ax, key)
+        ax.set_ylim(bottom=0)
+        key_of_lines(ax)
     return figure
 
 
@@ -139,16 +139,16 @@ def plot_cut_offs(test: Backtest, key: str, count: int) -> Figure:
     places = test.worst_origins(key, count)
     figure, axes = figure_of(-(-len(places) // 2), columns=2)
     row = test.panel.keys.index(key)
-    for one, place in zip(axes, places, strict=False):
+    for ax, place in zip(axes, places, strict=False):
         forecast = test.forecasts[place]
         ahead = forecast.steps * forecast.step
-        draw_history(one, test.panel.around(forecast.origin, 4 * ahead, ahead), row)
+        draw_history(ax, test.panel.around(forecast.origin, 4 * ahead, ahead), row)
         if key in forecast.keys:
-            draw_band(one, forecast, key)
-        dress(one, f"asked at {forecast.origin:%a %d %b %H:%M} UTC")
-        one.set_ylim(bottom=0)
-    for one in axes[len(places) :]:
-        one.set_visible(False)
+            draw_band(ax, forecast, key)
+        dress(ax, f"asked at {forecast.origin:%a %d %b %H:%M} UTC")
+        ax.set_ylim(bottom=0)
+    for ax in axes[len(places) :]:
+        ax.set_visible(False)
     key_of_lines(axes[min(1, len(places) - 1)])
     figure.suptitle(f"{test.name}, {key}: its largest errors", x=0.01, ha="left", fontsize=11, color=INK)
     return figure
@@ -158,7 +158,7 @@ MODEL_COLOURS = ("#0a7d5f", "#0b5cad", "#c8481a", "#7b5aa6", "#a57c00", "#5f6770
 MARKS = "osD^v"
 
 
-def model_look(place: int) -> dict[str, Any]:
+def model_mark(place: int) -> dict[str, Any]:
     """Colour and mark of one of several models; all pairs differ."""
     colour = MODEL_COLOURS[place % len(MODEL_COLOURS)]
     return {"color": colour, "marker": MARKS[place // len(MODEL_COLOURS) % len(MARKS)], "markersize": 4, "linewidth": 1}
@@ -169,11 +169,11 @@ def plot_calibration(tests: Sequence[Backtest]) -> Figure:
     figure, (axes,) = figure_of(height=3.4)
     places = np.arange(len(tests[0].levels))
     for i, test in enumerate(tests):
-        found = test.calibration()
-        off, shift = found["share"] - found.index, 0.7 * (i + 0.5) / len(tests) - 0.35
-        bars = np.clip([found["share"] - found["low"], found["high"] - found["share"]], 0, None)
-        look = {**model_look(i), "linestyle": "none", "capsize": 2, "label": test.name}
-        axes.errorbar(places + shift, off.to_numpy(), yerr=bars, **look)
+        calibration = test.calibration()
+        off, shift = calibration["share"] - calibration.index, 0.7 * (i + 0.5) / len(tests) - 0.35
+        bars = np.clip([calibration["share"] - calibration["low"], calibration["high"] - calibration["share"]], 0, None)
+        style = {**model_mark(i), "linestyle": "none", "capsize": 2, "label": test.name}
+        axes.errorbar(places + shift, off.to_numpy(), yerr=bars, **style)
     axes.axhline(0, color=SOFT, linewidth=0.8, linestyle=(0, (3, 3)))
     axes.set_xticks(places, [level_text(level) for level in tests[0].levels])
     dress(axes, "Share of values at or below each quantile, minus its level: below zero it is passed too often")
@@ -186,7 +186,7 @@ def plot_origins(tests: Sequence[Backtest]) -> Figure:
     figure, (axes,) = figure_of(height=3.0)
     for i, test in enumerate(tests):
         loss = known_mean(2 * test.summed("loss") / above_zero(test.summed("scale")), axis=1)
-        axes.plot([day_of(one) for one in test.origins], loss, label=test.name, **model_look(i))
+        axes.plot([day_of(origin) for origin in test.origins], loss, label=test.name, **model_mark(i))
     dress(axes, "Loss at each origin, in the usual change over a day")
     axes.set_ylim(bottom=0)
     by_time(axes)

@@ -17,7 +17,7 @@ from .fitted import FittedRule
 from .forecast import StepWindow
 from .panel import DAY, Floats, Panel
 from .prior import GROWN_DAYS, alike
-from .situation import SeenSituation, past_windows, situation, squash
+from .situation import Situation, past_windows, situation_at, squash
 from .spread import read_table
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 HORIZON = max(window.last for window in NEAR_WINDOWS)
 # Origins of a series, and examples without which nothing is learned.
-MOST_ORIGINS, LEAST_ROWS = 192, 200
+MAX_ORIGINS, MIN_ROWS = 192, 200
 # Series looked at together.
-POOLED_TOGETHER = 64
+SERIES_PER_GROUP = 64
 
 
 class Regression(Protocol):
@@ -67,22 +67,22 @@ class Pooled(ABC):
 
     def fit(self, panel: Panel) -> FittedRule[Regression | None]:
         """Learn from origins all over the panel; nothing where it is shorter than a day and a half."""
-        parts = [self._rows(values, panel) for _, values, _ in alike(panel, panel.length, POOLED_TOGETHER)]
+        parts = [self._rows(values, panel) for _, values, _ in alike(panel, panel.length, SERIES_PER_GROUP)]
         columns, targets = zip(*(part for part in parts if part), strict=True) if any(parts) else ((), ())
-        if sum(map(len, targets)) < LEAST_ROWS:
+        if sum(map(len, targets)) < MIN_ROWS:
             return FittedRule(self, panel, None)
         return FittedRule(self, panel, self.learn(np.concatenate(columns), np.concatenate(targets)))
 
     def _rows(self, values: Floats, panel: Panel) -> tuple[Floats, Floats] | None:
         """Columns and targets of gapless values [series, time]; None of too short ones."""
         day, last = panel.bins(DAY), values.shape[1] - 1 - HORIZON
-        count = min(MOST_ORIGINS, max(2, self.rows // (len(panel) * len(NEAR_WINDOWS))))
+        count = min(MAX_ORIGINS, max(2, self.rows // (len(panel) * len(NEAR_WINDOWS))))
         origins = np.unique(np.linspace(day, last, count).astype(np.intp)) if 0 < day < last else np.empty(0, np.intp)
         if len(origins) <= 1:
             return None
-        seen = situation(values, origins, day)
-        change = ahead_of(values, origins, NEAR_WINDOWS) - seen.level[:, :, None]
-        return _columns(seen, NEAR_WINDOWS), squash(change / seen.scale[:, :, None]).ravel()
+        situation = situation_at(values, origins, day)
+        change = ahead_of(values, origins, NEAR_WINDOWS) - situation.level[:, :, None]
+        return _columns(situation, NEAR_WINDOWS), squash(change / situation.scale[:, :, None]).ravel()
 
     def reach(self, history: Panel) -> int:  # noqa: ARG002  the same for any history
         """Steps that were learned."""
@@ -105,23 +105,23 @@ class Pooled(ABC):
             return out
         for rows, values, unit in alike(history, (GROWN_DAYS + 1) * day):
             if values.shape[1] > day:
-                seen = situation(values, np.array([values.shape[1] - 1]), day)
-                found = learned.quantiles(_columns(seen, windows)).reshape(len(rows), len(windows), -1)
-                ahead = np.sinh(np.sort(found, axis=-1)) * seen.scale[:, :, None] + seen.level[:, :, None]
+                situation = situation_at(values, np.array([values.shape[1] - 1]), day)
+                changes = learned.quantiles(_columns(situation, windows)).reshape(len(rows), len(windows), -1)
+                ahead = np.sinh(np.sort(changes, axis=-1)) * situation.scale[:, :, None] + situation.level[:, :, None]
                 out[rows] = read_table(ahead.swapaxes(1, 2), levels, learned.levels) * unit[:, None, None]
         return out
 
     def stacked(self, learned: Sequence[Regression | None], step: timedelta) -> Regression | None:  # noqa: ARG002  the signature of a rule
         """Return the one regression of all, None where they differ."""
-        return learned[0] if all(one is learned[0] for one in learned) else None
+        return learned[0] if all(regression is learned[0] for regression in learned) else None
 
     def part(self, learned: Regression | None, rows: slice | npt.NDArray[np.intp]) -> Regression | None:  # noqa: ARG002  the same for all
         """Return the regression for some of the series."""
         return learned
 
 
-def _columns(seen: SeenSituation, windows: Sequence[StepWindow]) -> Floats:
+def _columns(situation: Situation, windows: Sequence[StepWindow]) -> Floats:
     """[series · origin · window, column]."""
-    ahead = past_windows(seen, windows)
-    context = np.broadcast_to(seen.context[:, :, None], (*ahead.shape[:3], seen.context.shape[-1]))
+    ahead = past_windows(situation, windows)
+    context = np.broadcast_to(situation.context[:, :, None], (*ahead.shape[:3], situation.context.shape[-1]))
     return np.concatenate([context, ahead], axis=-1).reshape(-1, context.shape[-1] + ahead.shape[-1])

@@ -24,7 +24,7 @@ from .clean import bins_seen, bins_silent, filled
 from .fitted import FittedRule
 from .forecast import StepWindow
 from .panel import DAY, Floats, Panel
-from .situation import SeenSituation, past_windows, situation
+from .situation import Situation, past_windows, situation_at
 from .spread import read_table
 from .trailing import equal_shares
 
@@ -67,11 +67,11 @@ def quantiles(network: Network, context: Floats, window: Floats) -> Floats:
     Block by block of origins: what lies between the layers stays near the processor, in half of the time.
     """
     first = standard(context, network.context_mean, network.context_spread) @ network.context + network.bias
-    found = np.empty((*window.shape[:2], len(network.out_bias)), np.result_type(first, window))
+    out = np.empty((*window.shape[:2], len(network.out_bias)), np.result_type(first, window))
     origins = max(1, ROWS_AT_ONCE // max(1, window.shape[1]))
     for block in (slice(i, i + origins) for i in range(0, len(window), origins)):
-        found[block] = _further(network, first[block], window[block])
-    return found
+        out[block] = _further(network, first[block], window[block])
+    return out
 
 
 def _further(network: Network, first: Floats, window: Floats) -> Floats:
@@ -80,10 +80,10 @@ def _further(network: Network, first: Floats, window: Floats) -> Floats:
     hidden += first[:, None, :]
     deep = leaky(hidden) @ network.hidden
     deep += network.hidden_bias
-    found = leaky(deep) @ network.out
-    found += network.out_bias
-    found.sort(axis=-1)
-    return np.asarray(found)
+    out = leaky(deep) @ network.out
+    out += network.out_bias
+    out.sort(axis=-1)
+    return np.asarray(out)
 
 
 def standard(inputs: Floats, mean: Floats, spread: Floats) -> Floats:
@@ -102,7 +102,7 @@ def leaky(value: Floats) -> Floats:
 # The near networks know windows that end within fifteen steps, the far ones within a day.
 NEAR_BINS = 15
 # Fewer bins than this have no shape; series younger than eight days are looked at in groups of about the same age.
-LEAST, GROWN_DAYS, AGE_RATIO = 3, 8, 1.08
+MIN_BINS, GROWN_DAYS, AGE_RATIO = 3, 8, 1.08
 # Series looked at together: enough that calls on arrays cost little, few enough that memory stays bounded.
 PRIOR_ROWS = 512
 
@@ -110,14 +110,13 @@ PRIOR_ROWS = 512
 class Views(NamedTuple):
     """Squashed quantiles [series, origin, window, level] of the prior, and what they are relative to."""
 
-    seen: SeenSituation
+    situation: Situation
     squashed: Floats
 
     def in_units(self) -> Floats:
         """[series, origin, window, level] in the unit of the series."""
-        return np.asarray(
-            np.sinh(self.squashed) * self.seen.scale[:, :, None, None] + self.seen.level[:, :, None, None]
-        )
+        scale, level = self.situation.scale, self.situation.level
+        return np.asarray(np.sinh(self.squashed) * scale[:, :, None, None] + level[:, :, None, None])
 
 
 Nothing: TypeAlias = tuple[()]
@@ -131,7 +130,7 @@ class Prior:
     Steps and windows may reach a day ahead.
 
     Attributes:
-        similar: ask the networks that are told what followed on similar moments of the series' own past.
+        similar: ask the networks that also read what followed similar moments of the series' own past.
     """
 
     similar: bool = False
@@ -169,14 +168,14 @@ def answers(history: Panel, windows: Sequence[StepWindow], levels: Sequence[floa
     day = history.bins(DAY)
     if day and max(window.last for window in windows) <= day:
         for rows, values, unit in alike(history, (GROWN_DAYS + 1) * day):
-            views = look(values, np.array([values.shape[1] - 1]), windows, day, similar=similar)
-            found = views.in_units()[:, 0].swapaxes(1, 2)
-            asked = found if levels == TRAINING_LEVELS else read_table(found, levels, TRAINING_LEVELS)
-            out[rows] = asked * unit[:, None, None]
+            views = views_at(values, np.array([values.shape[1] - 1]), windows, day, similar=similar)
+            table = views.in_units()[:, 0].swapaxes(1, 2)
+            peaks = table if levels == TRAINING_LEVELS else read_table(table, levels, TRAINING_LEVELS)
+            out[rows] = peaks * unit[:, None, None]
     return out
 
 
-def look(
+def views_at(
     values: Floats,
     origins: Origins,
     windows: Sequence[StepWindow],
@@ -187,12 +186,12 @@ def look(
 ) -> Views:
     """The prior's view of windows ahead of origins of gapless values [series, time]; by default that of all members.
 
-    `similar` asks the networks that are told of similar moments.
+    `similar` asks the networks that were trained with similar moments.
     """
-    seen = situation(values, origins, day)
+    situation = situation_at(values, origins, day)
     near = max(window.last for window in windows) <= NEAR_BINS
-    told, features = inputs(seen, windows, NEAR_BINS if near else day, similar=similar)
-    context = told.reshape(-1, told.shape[-1])
+    context, features = inputs(situation, windows, NEAR_BINS if near else day, similar=similar)
+    context = context.reshape(-1, context.shape[-1])
     flat = features.reshape(len(context), *features.shape[2:])
     mean = np.mean(
         [
@@ -202,24 +201,24 @@ def look(
         axis=0,
         dtype=np.float64,
     )
-    return Views(seen, mean.reshape(*seen.level.shape, len(windows), len(TRAINING_LEVELS)))
+    return Views(situation, mean.reshape(*situation.level.shape, len(windows), len(TRAINING_LEVELS)))
 
 
 def inputs(
-    seen: SeenSituation, windows: Sequence[StepWindow], ahead: int, *, similar: bool = False
+    situation: Situation, windows: Sequence[StepWindow], ahead: int, *, similar: bool = False
 ) -> tuple[Floats, Floats]:
-    """[series, origin, feature] and [series, origin, window, feature] that networks are told of windows.
+    """[series, origin, feature] and [series, origin, window, feature] that networks read about windows.
 
     With `similar`, also what followed on moments that were similar, `ahead` bins ago at least.
     """
-    windowed = past_windows(seen, windows)
+    windowed = past_windows(situation, windows)
     if not similar:
-        return seen.context, windowed
+        return situation.context, windowed
     from .similar import followed, similar_moments  # noqa: PLC0415  only the model `analog` asks for them
 
-    moments = similar_moments(seen, ahead)
-    context = np.concatenate([seen.context, moments.context], axis=-1)
-    return context, np.concatenate([windowed, followed(seen, moments, windows)], axis=-1)
+    moments = similar_moments(situation, ahead)
+    context = np.concatenate([situation.context, moments.context], axis=-1)
+    return context, np.concatenate([windowed, followed(situation, moments, windows)], axis=-1)
 
 
 def alike(history: Panel, width: int, most: int = PRIOR_ROWS) -> Iterator[tuple[npt.NDArray[np.intp], Floats, Floats]]:
@@ -227,11 +226,11 @@ def alike(history: Panel, width: int, most: int = PRIOR_ROWS) -> Iterator[tuple[
 
     Values are gapless float32 [series, time] in units [series] of their own mean, so that none is too large or small.
     """
-    seen = bins_seen(history.values)
-    ages = _rounded(seen, GROWN_DAYS * history.bins(DAY))
+    observed = bins_seen(history.values)
+    ages = _rounded(observed, GROWN_DAYS * history.bins(DAY))
     # Rounding must not cut off the only samples of a series that has been silent since.
-    ages = np.where(bins_silent(history.values) >= ages, seen, ages)
-    for age in np.unique(ages[ages >= LEAST]).tolist():
+    ages = np.where(bins_silent(history.values) >= ages, observed, ages)
+    for age in np.unique(ages[ages >= MIN_BINS]).tolist():
         rows = np.flatnonzero(ages == age)
         known = min(width, history.length) if age >= GROWN_DAYS * history.bins(DAY) else age
         latest = history.values[:, history.length - known :]
@@ -242,14 +241,14 @@ def alike(history: Panel, width: int, most: int = PRIOR_ROWS) -> Iterator[tuple[
 
 @cache
 def networks(*, similar: bool = False) -> dict[str, tuple[Network, ...]]:
-    """The shipped networks by reach: those that are told of similar moments, or those that are not."""
+    """The shipped networks by reach: those that read similar moments, or those that do not."""
     weights = files(__package__).joinpath("similar.npz" if similar else "prior.npz")
     with weights.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         members = sorted({tuple(name.split("/")[:2]) for name in arrays.files})
         made = [
             (reach, Network(*(arrays[f"{reach}/{seed}/{name}"] for name in Network._fields))) for reach, seed in members
         ]
-    return {reach: tuple(network for of, network in made if of == reach) for reach in ("near", "far")}
+    return {reach: tuple(network for name, network in made if name == reach) for reach in ("near", "far")}
 
 
 def in_own_unit(values: Floats) -> tuple[Floats, Floats]:

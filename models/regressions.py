@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 # Quantiles that trees learn; those between are read off straight lines between normal scores.
 BOOSTED_LEVELS = (0.05, 0.5, 0.8, 0.95, 0.99)
 # Few rows bear few trees.
-ROWS_PER_TREE, LEAST_TREES, MOST_TREES = 400, 10, 150
+ROWS_PER_TREE, MIN_TREES, MAX_TREES = 400, 10, 150
 # Added to the diagonal of the normal equations of standardised columns: as much as so many rows.
 PENALTY = 10.0
 # Columns further out than this many standard deviations are alike, so that no equation extrapolates.
 COLUMN_REACH = 6.0
 # The logarithm of the spread of a row stays between these.
-LEAST_LOG, MOST_LOG = -8.0, 3.0
+MIN_LOG, MAX_LOG = -8.0, 3.0
 
 
 @dataclass(frozen=True)
@@ -37,10 +37,10 @@ class Boosting(Pooled):
         """See Pooled.learn."""
         from sklearn.ensemble import HistGradientBoostingRegressor  # noqa: PLC0415  takes a second to import
 
-        trees = int(np.clip(len(targets) // ROWS_PER_TREE, LEAST_TREES, MOST_TREES))
+        trees = int(np.clip(len(targets) // ROWS_PER_TREE, MIN_TREES, MAX_TREES))
         spec = {"max_iter": trees, "learning_rate": 0.08, "min_samples_leaf": 40, "early_stopping": False}
         each = ({"loss": "quantile", "quantile": level, "random_state": 0, **spec} for level in BOOSTED_LEVELS)
-        return Boosted(tuple(HistGradientBoostingRegressor(**one).fit(columns, targets) for one in each))
+        return Boosted(tuple(HistGradientBoostingRegressor(**options).fit(columns, targets) for options in each))
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class Boosted:
 
     def quantiles(self, columns: Floats) -> Floats:
         """[row, level]."""
-        return np.stack([one.predict(columns) for one in self.trees], axis=1)
+        return np.stack([tree.predict(columns) for tree in self.trees], axis=1)
 
 
 class Standard(NamedTuple):
@@ -103,7 +103,7 @@ class Linear:
 
 
 def _spread(known: Floats, log_spread: Floats) -> Floats:
-    return np.exp(np.clip(known @ log_spread, LEAST_LOG, MOST_LOG))
+    return np.exp(np.clip(known @ log_spread, MIN_LOG, MAX_LOG))
 
 
 def _least_squares(known: Floats, targets: Floats) -> Floats:

@@ -26,7 +26,7 @@ class Regressors:
         day: bins of a day.
         lags: latest values used.
         horizon: steps that are learned.
-        offsets: places looked at, relative to the latest bin of an origin.
+        offsets: places latest at, relative to the latest bin of an origin.
         least: bins of history before the first origin.
     """
 
@@ -50,8 +50,8 @@ class Regressors:
         """Columns of the equation for one step: all but the seasonal ones of other steps, which invite overfitting."""
         own = {min(ahead + near - season, 0) for season in self.seasons for near in (-1, 0, 1)}
         own |= {-season for season in self.seasons}
-        kept = [i for i, offset in enumerate(self.offsets) if offset in own or offset > -self.lags]
-        return kept + list(range(len(self.offsets), self.count))
+        chosen = [i for i, offset in enumerate(self.offsets) if offset in own or offset > -self.lags]
+        return chosen + list(range(len(self.offsets), self.count))
 
     @property
     def seasons(self) -> tuple[int, ...]:
@@ -83,23 +83,23 @@ class Regressors:
     def columns(self, scaled: Floats, origins: npt.NDArray[np.intp]) -> Floats:
         """[series, origin, column] of standardised values; each column lies in memory as one piece."""
         total = running_total(scaled)
-        found = np.ones((len(scaled), self.count, len(origins)), np.float32)
+        columns = np.ones((len(scaled), self.count, len(origins)), np.float32)
         for i, offset in enumerate(self.offsets):
-            found[:, i] = scaled[:, _places(origins + offset)]
+            columns[:, i] = scaled[:, _places(origins + offset)]
         for i, width in enumerate(self._widths, len(self.offsets)):
-            found[:, i] = mean_of(total, width, origins)
-        return found.transpose(0, 2, 1)
+            columns[:, i] = mean_of(total, width, origins)
+        return columns.transpose(0, 2, 1)
 
-    def newest(self, values: Floats, unit: Unit) -> Floats:
-        """[series, column] at the latest bin of values [series, time]; gaps are filled where one is looked at."""
-        looked = self._newest(values)
-        gappy = np.flatnonzero(np.isnan(looked).any(axis=1))
+    def latest(self, values: Floats, unit: Unit) -> Floats:
+        """[series, column] at the latest bin of values [series, time]; gaps are filled where one is read."""
+        latest = self._latest(values)
+        gappy = np.flatnonzero(np.isnan(latest).any(axis=1))
         if len(gappy):
-            looked[gappy] = self._newest(filled(values[gappy]))
-        return np.concatenate([unit.standardised(looked), np.ones((len(values), 1), np.float32)], axis=1)
+            latest[gappy] = self._latest(filled(values[gappy]))
+        return np.concatenate([unit.standardised(latest), np.ones((len(values), 1), np.float32)], axis=1)
 
-    def _newest(self, values: Floats) -> Floats:
-        """[series, place] in the unit of the values; reads only the places that are looked at."""
+    def _latest(self, values: Floats) -> Floats:
+        """[series, place] in the unit of the values; reads only those places."""
         end = values.shape[1]
         recent = [values[:, max(0, end - width) :].mean(axis=1, dtype=np.float64)[:, None] for width in self._widths]
         return np.concatenate([values[:, end - 1 + np.asarray(self.offsets)], *recent], axis=1)

@@ -95,7 +95,7 @@ class Places:
 
 def interpolation(anchors: Bins, steps: int) -> Floats:
     """[anchor, step]: weights of straight lines between anchors; the last one holds beyond."""
-    return np.array([np.interp(np.arange(1, steps + 1), anchors, one) for one in np.eye(len(anchors))])
+    return np.array([np.interp(np.arange(1, steps + 1), anchors, unit) for unit in np.eye(len(anchors))])
 
 
 def anchors_within(steps: int) -> Bins:
@@ -169,10 +169,10 @@ class Silent:
 
 
 def fitted_residuals(
-    name: str, panel: Panel, expects: Expects, seen: Residuals, failures: Mapping[str, str] = MappingProxyType({})
+    name: str, panel: Panel, expects: Expects, residuals: Residuals, failures: Mapping[str, str] = MappingProxyType({})
 ) -> Fitted:
     """The fitted model; the series of `failures` expect nothing and are held at the last value with that reason."""
-    return FittedRule(Judged(name, failures), panel, LearnedResiduals(expects, seen))
+    return FittedRule(Judged(name, failures), panel, LearnedResiduals(expects, residuals))
 
 
 def too_short(name: str, panel: Panel) -> Fitted:

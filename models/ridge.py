@@ -57,10 +57,10 @@ class Equations(NamedTuple):
     @classmethod
     def stacked(cls, parts: Sequence[Equations]) -> Equations | None:
         """Join the equations of all series, None where the columns do not mean the same."""
-        if any(one.regressors != parts[0].regressors for one in parts):
+        if any(part.regressors != parts[0].regressors for part in parts):
             return None
-        centre, scale = (np.concatenate(each) for each in zip(*(one.unit for one in parts), strict=True))
-        arrays = zip(*((one.coefficients, one.errors, one.peak_errors) for one in parts), strict=True)
+        centre, scale = (np.concatenate(each) for each in zip(*(part.unit for part in parts), strict=True))
+        arrays = zip(*((part.coefficients, part.errors, part.peak_errors) for part in parts), strict=True)
         return cls(parts[0].regressors, Unit(centre, scale), *(np.concatenate(each) for each in arrays))
 
 
@@ -136,7 +136,7 @@ class Ridge:
         return [peaks(window) for window in windows]
 
 
-def said_at(
+def ridge_peaks_at(
     values: Floats,
     learned: Equations,
     origins: npt.NDArray[np.intp],
@@ -168,9 +168,9 @@ def _old_enough(history: Panel, regressors: Regressors) -> npt.NDArray[np.bool_]
 
 def _expected(history: Panel, learned: Equations, steps: slice) -> Floats:
     """[series, step] standardised points; a series that was nothing when its equation was learned gets NaN."""
-    newest = learned.regressors.newest(history.values, learned.unit)
+    latest = learned.regressors.latest(history.values, learned.unit)
     with np.errstate(invalid="ignore"):
-        return np.asarray(np.einsum("sp,sph->sh", newest, learned.coefficients[:, :, steps]))
+        return np.asarray(np.einsum("sp,sph->sh", latest, learned.coefficients[:, :, steps]))
 
 
 def _known_errors(learned: Equations, window: StepWindow) -> Floats:
@@ -229,7 +229,7 @@ def _peak_errors(scaled: Floats, coefficients: Floats, regressors: Regressors, w
     points = regressors.columns(scaled, origins) @ coefficients[:, :, :reach]
     expected = np.ascontiguousarray(np.moveaxis(points, 2, 0))
     actual = np.stack([scaled[:, origins + step] for step in range(1, reach + 1)])
-    return np.stack([error_table(_largest(actual, one) - _largest(expected, one)) for one in windows], axis=1)
+    return np.stack([error_table(_largest(actual, window) - _largest(expected, window)) for window in windows], axis=1)
 
 
 def _largest(steps: Floats, window: StepWindow) -> Floats:

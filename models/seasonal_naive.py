@@ -83,8 +83,8 @@ class SeasonalNaive:
         lag = history.bins(self.period)
         if not lag or history.length < lag:
             return np.full((len(history), steps), np.nan)
-        newest = filled(history.values[:, -lag:])[:, np.arange(steps) % lag]
-        return np.where(bins_seen(history.values)[:, None] > 1.1 * lag, newest, np.nan)
+        latest = filled(history.values[:, -lag:])[:, np.arange(steps) % lag]
+        return np.where(bins_seen(history.values)[:, None] > 1.1 * lag, latest, np.nan)
 
     def _errors(self, values: Floats, panel: Panel) -> Floats:
         lag = panel.bins(self.period)

@@ -20,17 +20,17 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 # A shift has lasted a quarter of a day before it is believed, and is looked for in the latest week.
-LEAST_DAYS, LONGEST_DAYS, PER_DAY = 0.25, 7, 4
+MIN_DAYS, MAX_DAYS, PER_DAY = 0.25, 7, 4
 # The week before it has to be known: without it a Saturday is a shift.
 SHIFT_DAYS = 7
 # Less than a third up or a quarter down is what load does by itself.
-LEAST_FACTOR = 1.33
+MIN_FACTOR = 1.33
 # A shift is one and not noise: its size is so many times the spread of the ratios around it.
 CLEAR = 6.0
 # So much of it must be left against the same time a week ago.
 LASTING_HOURS_SHARE = 0.5
 # What is next to nothing, relative to the largest value around it.
-LEAST_SHARE = 1e-3
+MIN_SHARE = 1e-3
 
 
 class Shifts(NamedTuple):
@@ -53,9 +53,9 @@ class Shifts(NamedTuple):
     @classmethod
     def stacked(cls, parts: Sequence[Shifts], step: timedelta) -> Shifts:
         """Join the shifts of all series, counted from the first start."""
-        start = min(one.start for one in parts)
-        bins = [one.bin + (one.start - start) // step for one in parts]
-        return cls(start, np.concatenate(bins), np.concatenate([one.factor for one in parts]))
+        start = min(part.start for part in parts)
+        bins = [part.bin + (part.start - start) // step for part in parts]
+        return cls(start, np.concatenate(bins), np.concatenate([part.factor for part in parts]))
 
 
 def shifts(panel: Panel) -> Shifts:
@@ -65,23 +65,23 @@ def shifts(panel: Panel) -> Shifts:
     week ago by half of it at least, so that a Saturday is none.
     """
     day, length = panel.bins(DAY), panel.length
-    known, seen = filled(panel.values), bins_seen(panel.values)
-    found = np.zeros(len(panel))
+    known, observed = filled(panel.values), bins_seen(panel.values)
+    shift = np.zeros(len(panel))
     best = np.zeros(len(panel))
     where = np.zeros(len(panel), dtype=np.intp)
-    for back in range(max(1, round(LEAST_DAYS * day)), LONGEST_DAYS * day + 1, max(1, day // PER_DAY)) if day else ():
+    for back in range(max(1, round(MIN_DAYS * day)), MAX_DAYS * day + 1, max(1, day // PER_DAY)) if day else ():
         first = length - back
         if first < SHIFT_DAYS * day:
             break
         size, clear = _moved(known, first, day)
-        better = (clear > best) & (seen >= back + SHIFT_DAYS * day)
-        found, best, where = (
-            np.where(better, size, found),
+        better = (clear > best) & (observed >= back + SHIFT_DAYS * day)
+        shift, best, where = (
+            np.where(better, size, shift),
             np.where(better, clear, best),
             np.where(better, first, where),
         )
-    certain = (best > CLEAR) & (np.abs(found) > np.log(LEAST_FACTOR))
-    return Shifts(panel.start, np.where(certain, where, 0), np.exp(np.where(certain, found, 0.0)))
+    certain = (best > CLEAR) & (np.abs(shift) > np.log(MIN_FACTOR))
+    return Shifts(panel.start, np.where(certain, where, 0), np.exp(np.where(certain, shift, 0.0)))
 
 
 def levelled(panel: Panel, shifted: Shifts) -> Panel:
@@ -113,5 +113,5 @@ def _moved(known: Floats, first: int, day: int) -> tuple[Floats, Floats]:
 def _log_ratio(newer: Floats, older: Floats) -> Floats:
     """Logarithm of the ratio, where 0 is a thousandth of the largest."""
     largest = np.maximum(newer, older).max(axis=1, keepdims=True, initial=0).astype(np.float64)
-    floor = np.where(largest > 0, np.maximum(LEAST_SHARE * largest, np.finfo(np.float64).tiny), 1.0)
+    floor = np.where(largest > 0, np.maximum(MIN_SHARE * largest, np.finfo(np.float64).tiny), 1.0)
     return np.asarray(np.log(np.maximum(newer, floor)) - np.log(np.maximum(older, floor)))

@@ -1,7 +1,7 @@
 """Similar moments: those of a series' own past that were most like the present one, and what followed on them.
 
 Load that switches on and off goes on at one of its levels; which ones there are, and how long each lasts, its own past
-knows (analogue forecasting, Lorenz 1969). Networks are told quantiles of what followed, as numbers without a unit.
+knows (analogue forecasting, Lorenz 1969). Networks read quantiles of what followed, as numbers without a unit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from .forecast import StepWindow
     from .panel import Floats
-    from .situation import SeenSituation
+    from .situation import Situation
     from .trailing import Origins
 
     Bins = npt.NDArray[np.intp]
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 WIDER = (2, 2, 2, 2, 3)
 WIDTHS = np.cumprod((1, *WIDER))
 PAST_DAYS = 8
-# Moments whose future is told; with fewer than twice as many to choose from nothing is told.
+# Moments whose future the networks read; none with fewer than twice as many to choose from.
 NEAREST = 24
-# Quantiles of what followed that are told, as positions among so many values.
-TOLD = tuple(int(level * NEAREST) for level in (0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95))
+# Quantiles of what followed that the networks read, as positions among so many values.
+QUANTILES = tuple(int(level * NEAREST) for level in (0.05, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.95))
 # Origins compared with their past at a time: what lies between stays near the processor.
-COMPARED_TOGETHER = 32
+ORIGINS_PER_GROUP = 32
 # Every so manieth distance shows what is usual, and how far the nearest ones are away at most.
 SHOWN = 8
 # Squares of distances start here before their logarithm is taken.
-LEAST_SQUARE = 1e-4
+MIN_SQUARE = 1e-4
 
 
 class Similar(NamedTuple):
@@ -48,26 +48,26 @@ class Similar(NamedTuple):
 
     Attributes:
         bins: [series, origin, moment] position of each.
-        told: [origin] whether there was enough to choose from.
-        context: float32 [series, origin, feature]: whether anything is told, and how far away these moments are, and a
-            usual one, in the scale of the series, as logarithms.
+        informed: [origin] whether there were enough moments to choose from.
+        context: float32 [series, origin, feature]: whether there were enough moments, how far away these are, and
+            a usual one, in the scale of the series, as logarithms.
     """
 
     bins: Bins
-    told: npt.NDArray[np.bool_]
+    informed: npt.NDArray[np.bool_]
     context: Floats
 
 
-def similar_moments(seen: SeenSituation, ahead: int) -> Similar:
+def similar_moments(situation: Situation, ahead: int) -> Similar:
     """Return the most similar moments after which `ahead` bins were known at the origin."""
-    origins, shape = seen.origins, seen.level.shape
-    count = np.clip(origins - ahead + 1, 0, PAST_DAYS * seen.day)
+    origins, shape = situation.origins, situation.level.shape
+    count = np.clip(origins - ahead + 1, 0, PAST_DAYS * situation.day)
     span = max(int(count.max()), 2 * NEAREST)
     bins, context = np.empty((*shape, NEAREST), np.intp), np.ones((*shape, 3), np.float32)
-    together = max(1, COMPARED_TOGETHER // len(origins))
-    for series in (slice(i, i + together) for i in range(0, len(seen.values), together)):
-        sums = _sums(seen.values[series])
-        for at in (slice(i, i + COMPARED_TOGETHER) for i in range(0, len(origins), COMPARED_TOGETHER)):
+    per_group = max(1, ORIGINS_PER_GROUP // len(origins))
+    for series in (slice(i, i + per_group) for i in range(0, len(situation.values), per_group)):
+        sums = _sums(situation.values[series])
+        for at in (slice(i, i + ORIGINS_PER_GROUP) for i in range(0, len(origins), ORIGINS_PER_GROUP)):
             first = origins[at] - ahead - span + 1
             squares = _squares(sums, origins[at], first, span)
             shown = np.sort(squares[:, :, ::-SHOWN], axis=-1)
@@ -76,9 +76,9 @@ def similar_moments(seen: SeenSituation, ahead: int) -> Similar:
             near = np.take_along_axis(squares, chosen, axis=-1).mean(axis=-1)
             usual = np.take_along_axis(shown, count[None, at, None] // (2 * SHOWN), axis=-1)[:, :, 0]
             far = np.maximum(np.stack([near, usual], axis=-1), 0)
-            context[series, at, 1:] = np.log(far / np.square(seen.scale[series, at, None]) + LEAST_SQUARE) / 2
-    told = count >= 2 * NEAREST
-    return Similar(bins, told, np.where(told[:, None], context, np.float32(0)))
+            context[series, at, 1:] = np.log(far / np.square(situation.scale[series, at, None]) + MIN_SQUARE) / 2
+    informed = count >= 2 * NEAREST
+    return Similar(bins, informed, np.where(informed[:, None], context, np.float32(0)))
 
 
 def _sums(values: Floats) -> Floats:
@@ -98,12 +98,12 @@ def _squares(sums: Floats, origins: Origins, first: Origins, span: int) -> Float
     """[series, origin, moment] squared distances of the `span` moments from `first` on, infinite before the record."""
     earliest = int(first.min())
     known = sums[:, :, max(0, earliest) : int(first.max()) + span]
-    found = (_of_one if len(origins) == 1 else _of_many)(known, sums[:, :, origins])
+    squares = (_of_one if len(origins) == 1 else _of_many)(known, sums[:, :, origins])
     if earliest < 0:
-        found = np.pad(found, ((0, 0), (0, 0), (-earliest, 0)), constant_values=np.inf)
+        squares = np.pad(squares, ((0, 0), (0, 0), (-earliest, 0)), constant_values=np.inf)
     if len(origins) == 1:
-        return found
-    return sliding_window_view(found, span, axis=2)[:, np.arange(len(origins)), first - earliest]
+        return squares
+    return sliding_window_view(squares, span, axis=2)[:, np.arange(len(origins)), first - earliest]
 
 
 def _of_one(known: Floats, now: Floats) -> Floats:
@@ -120,10 +120,10 @@ def _of_many(known: Floats, now: Floats) -> Floats:
     be lost in single precision.
     """
     double, at = (sums / WIDTHS[:, None].astype(np.float64) for sums in (known, now))
-    found = np.matmul(-2 * at.swapaxes(1, 2), double)
-    found += np.einsum("swt,swt->st", double, double)[:, None]
-    found += np.einsum("swo,swo->so", at, at)[:, :, None]
-    return np.asarray(found, known.dtype)
+    squares = np.matmul(-2 * at.swapaxes(1, 2), double)
+    squares += np.einsum("swt,swt->st", double, double)[:, None]
+    squares += np.einsum("swo,swo->so", at, at)[:, :, None]
+    return np.asarray(squares, known.dtype)
 
 
 def _smallest(squares: Floats, shown: Floats) -> Bins:
@@ -138,32 +138,32 @@ def _smallest(squares: Floats, shown: Floats) -> Bins:
     positions = np.zeros(candidates.shape, np.intp)
     candidates.ravel()[place], positions.ravel()[place] = squares.ravel()[at], at
     chosen = np.argpartition(candidates, NEAREST - 1, axis=1)[:, :NEAREST]
-    found = np.take_along_axis(positions, chosen, axis=1) - rows[:, None] * squares.shape[-1]
-    return np.asarray(found.reshape(*squares.shape[:2], NEAREST))
+    nearest = np.take_along_axis(positions, chosen, axis=1) - rows[:, None] * squares.shape[-1]
+    return np.asarray(nearest.reshape(*squares.shape[:2], NEAREST))
 
 
-def followed(seen: SeenSituation, moments: Similar, windows: Sequence[StepWindow]) -> Floats:
+def followed(situation: Situation, moments: Similar, windows: Sequence[StepWindow]) -> Floats:
     """Float32 [series, origin, window, feature]: quantiles of the largest value of each window after these moments.
 
     Once as it was, once as a change since the moment; relative to the latest value, in the scale of the series, 0 where
-    nothing is told.
+    there were too few moments.
     """
-    was = _taken(seen.values, moments.bins)[:, :, None]
-    came = np.stack([_largest(seen, window, moments.bins) for window in windows], axis=2)
-    level, scale = (each[:, :, None, None].astype(came.dtype) for each in (seen.level, seen.scale))
-    parts = [np.sort(part, axis=-1)[..., TOLD] for part in (came - level, came - was)]
-    told = squash(np.concatenate(parts, axis=-1) / scale)
-    return np.where(moments.told[:, None, None], told, 0).astype(np.float32)
+    was = _taken(situation.values, moments.bins)[:, :, None]
+    came = np.stack([_largest(situation, window, moments.bins) for window in windows], axis=2)
+    level, scale = (each[:, :, None, None].astype(came.dtype) for each in (situation.level, situation.scale))
+    parts = [np.sort(part, axis=-1)[..., QUANTILES] for part in (came - level, came - was)]
+    features = squash(np.concatenate(parts, axis=-1) / scale)
+    return np.where(moments.informed[:, None, None], features, 0).astype(np.float32)
 
 
-def _largest(seen: SeenSituation, window: StepWindow, moments: Bins) -> Floats:
+def _largest(situation: Situation, window: StepWindow, moments: Bins) -> Floats:
     """[series, origin, moment] largest value of the window after each moment."""
-    if window.steps * moments[0].size < seen.values.shape[1]:
+    if window.steps * moments[0].size < situation.values.shape[1]:
         steps = range(window.first, window.last + 1)
-        return reduce(np.maximum, (_taken(seen.values, moments + step) for step in steps))
-    if window.steps not in seen.running:
-        seen.running[window.steps] = running_maximum(seen.values, window.steps)
-    return _taken(seen.running[window.steps], moments + window.last)
+        return reduce(np.maximum, (_taken(situation.values, moments + step) for step in steps))
+    if window.steps not in situation.running:
+        situation.running[window.steps] = running_maximum(situation.values, window.steps)
+    return _taken(situation.running[window.steps], moments + window.last)
 
 
 def _taken(values: Floats, at: Bins) -> Floats:

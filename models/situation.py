@@ -29,10 +29,10 @@ DAYS_BACK = 7
 # A logarithm of a share that may be zero starts here; smaller spreads are alike.
 LOG_FLOOR = 1e-2
 # Values come in units of their mean, so this is a millionth of it; only series that are 0 have less.
-LEAST_SCALE = 1e-6
+MIN_SCALE = 1e-6
 
 
-class SeenSituation(NamedTuple):
+class Situation(NamedTuple):
     """What is known at origins of series.
 
     Attributes:
@@ -64,7 +64,7 @@ class Moved(NamedTuple):
     daily: Mapping[int, Floats]
 
 
-def situation(values: Floats, origins: Origins, day: int) -> SeenSituation:
+def situation_at(values: Floats, origins: Origins, day: int) -> Situation:
     """Look at origins of gapless values [series, time]."""
     level = values[:, origins]
     view = trailing(values, origins)
@@ -80,7 +80,7 @@ def situation(values: Floats, origins: Origins, day: int) -> SeenSituation:
     ]
     features = np.concatenate(parts).astype(np.float32)
     context = np.ascontiguousarray(np.moveaxis(features, 0, -1))
-    return SeenSituation(values, origins, day, level, scale, context, view, {})
+    return Situation(values, origins, day, level, scale, context, view, {})
 
 
 def squash(value: Floats) -> Floats:
@@ -118,7 +118,7 @@ def _scale(view: Trailing, moved: Moved, origins: Origins, day: int) -> Floats:
     some_days = np.clip((origins + 1 - day) / day, 0.0, 1.0)
     scale = some_days * long + (1 - some_days) * (some_hours * medium + (1 - some_hours) * short)
     size = np.abs(view.mean(DAYS_BACK * day))
-    return np.asarray(np.maximum(scale, 1e-4 * size) + LEAST_SCALE)
+    return np.asarray(np.maximum(scale, 1e-4 * size) + MIN_SCALE)
 
 
 def _blend(moved: Mapping[int, Floats], origins: Origins, lag: int, width: int) -> Floats:
@@ -131,10 +131,10 @@ def _recent(values: Floats, origins: Origins, day: int, level: Floats, scale: Fl
     """[feature, series, origin]: latest values, means and extremes of hours and days, relative to the level."""
     widths = (3, 6, day // 24, day // 12, day // 8, day // 4, day // 2, day, 3 * day, DAYS_BACK * day)
     lags = values[:, np.maximum(origins - np.array(LAGS)[:, None], 0)].swapaxes(0, 1)
-    found = [view.mean(max(2, width)) for width in widths]
+    features = [view.mean(max(2, width)) for width in widths]
     for width in (day // 24, day // 4, day, DAYS_BACK * day):
-        found += view.extremes(max(2, width))
-    return squash((np.concatenate([lags, np.stack(found)]) - level) / scale)
+        features += view.extremes(max(2, width))
+    return squash((np.concatenate([lags, np.stack(features)]) - level) / scale)
 
 
 def _spread(day: int, level: Floats, scale: Floats, view: Trailing, moved: Moved) -> Floats:
@@ -150,8 +150,8 @@ def _rhythm(values: Floats, origins: Origins, day: int, level: Floats, scale: Fl
     """[feature, series, origin]: how far the last hours are off those of yesterday and last week; the usual level."""
     parts = []
     for width in (max(1, w) for w in (3, day // 24, day // 8, day // 4)):
-        newest = view.mean(width)
-        parts += [newest - view.mean(width, back=day), newest - view.mean(width, back=DAYS_BACK * day)]
+        latest = view.mean(width)
+        parts += [latest - view.mean(width, back=day), latest - view.mean(width, back=DAYS_BACK * day)]
     earlier = np.maximum(origins - day * np.arange(1, DAYS_BACK + 1)[:, None], 0)
     ago = np.sort(values[:, earlier], axis=1)
     parts += [ago[:, k] - level for k in (DAYS_BACK // 2, -1, 0)]
@@ -160,7 +160,7 @@ def _rhythm(values: Floats, origins: Origins, day: int, level: Floats, scale: Fl
 
 def _restlessness(day: int, scale: Floats, moved: Moved) -> Floats:
     """[feature, series, origin]: changes over a day and an hour, lately, against the usual ones."""
-    parts = [of[width] for width in (day, max(1, day // 4)) for of in (moved.daily, moved.hourly)]
+    parts = [by_width[width] for width in (day, max(1, day // 4)) for by_width in (moved.daily, moved.hourly)]
     return np.asarray(np.log(np.stack(parts) / scale + LOG_FLOOR))
 
 
@@ -175,41 +175,42 @@ def _age(origins: Origins, day: int, view: Trailing) -> Floats:
 NEIGHBOURS = ((1, (-2, -1, 1, 2, 4)), (7, (-1, 1)))
 
 
-def past_windows(seen: SeenSituation, windows: Sequence[StepWindow]) -> Floats:
+def past_windows(situation: Situation, windows: Sequence[StepWindow]) -> Floats:
     """Float32 [series, origin, window, feature]: the same window on the last seven days, and how far it is away."""
     first = np.array([window.first for window in windows])
     width = np.array([window.steps for window in windows])
     days = np.array([*range(1, DAYS_BACK + 1), *(day for day, shifts in NEIGHBOURS for _ in shifts)])
     shifts = np.array([0] * DAYS_BACK + [shift for _, each in NEIGHBOURS for shift in each])
-    back = _back(seen, days)
-    found = _same_windows(seen, windows, back, shifts)
-    then = found[..., :DAYS_BACK] - seen.level[:, :, None, None]
-    since = found[..., :DAYS_BACK] - _same_minute(seen, back[:, :DAYS_BACK])[:, :, None]
+    back = _back(situation, days)
+    largest = _same_windows(situation, windows, back, shifts)
+    then = largest[..., :DAYS_BACK] - situation.level[:, :, None, None]
+    since = largest[..., :DAYS_BACK] - _same_minute(situation, back[:, :DAYS_BACK])[:, :, None]
     parts: list[Floats] = [since, then[..., [0, 1, 2, 6]]]
     for each in (then, since):
         ordered = np.sort(each, axis=-1)
         parts += [ordered[..., [0, 1, 3, 5, 6]], each.mean(axis=-1, keepdims=True)]
-    parts.append(found[..., DAYS_BACK:] - seen.level[:, :, None, None])
-    latest = np.stack([_largest(seen, window.steps, seen.origins[:, None])[:, :, 0] for window in windows], axis=-1)
-    parts.append((latest - seen.level[:, :, None])[..., None])
-    parts += _around(seen, windows, back[:, :DAYS_BACK])
-    scaled = squash(np.concatenate(parts, axis=-1) / seen.scale[:, :, None, None].astype(seen.values.dtype))
-    distance = np.stack([np.log(first), first / 12, np.log(width), np.log((first + width) / seen.day)], axis=-1)
+    parts.append(largest[..., DAYS_BACK:] - situation.level[:, :, None, None])
+    origins = situation.origins[:, None]
+    latest = np.stack([_largest(situation, window.steps, origins)[:, :, 0] for window in windows], axis=-1)
+    parts.append((latest - situation.level[:, :, None])[..., None])
+    parts += _around(situation, windows, back[:, :DAYS_BACK])
+    scaled = squash(np.concatenate(parts, axis=-1) / situation.scale[:, :, None, None].astype(situation.values.dtype))
+    distance = np.stack([np.log(first), first / 12, np.log(width), np.log((first + width) / situation.day)], axis=-1)
     place = np.broadcast_to(distance, (*scaled.shape[:3], distance.shape[1]))
     return np.concatenate([scaled, place], axis=-1).astype(np.float32)
 
 
-def _around(seen: SeenSituation, windows: Sequence[StepWindow], back: npt.NDArray[np.intp]) -> list[Floats]:
+def _around(situation: Situation, windows: Sequence[StepWindow], back: npt.NDArray[np.intp]) -> list[Floats]:
     """Means of the hour around the middle of each window on these days, and how they changed since the origin's clock.
 
     One bin of a restless series says little; an hour of seven days says what is usual at that time.
     """
-    origins, hour = seen.origins[:, None], hour_of(seen.day)
-    at = np.stack([origins - back + (one.first + one.last + hour) // 2 for one in windows], axis=1)
-    usual = seen.view.mean_at(hour, _known(at, seen.origins[:, None, None]))
-    since = usual - seen.view.mean_at(hour, _known(origins - back, origins))[:, :, None]
-    latest = seen.view.mean(hour)[:, :, None, None]
-    then, level = usual - seen.level[:, :, None, None], seen.level[:, :, None, None]
+    origins, hour = situation.origins[:, None], hour_of(situation.day)
+    at = np.stack([origins - back + (window.first + window.last + hour) // 2 for window in windows], axis=1)
+    usual = situation.view.mean_at(hour, _known(at, situation.origins[:, None, None]))
+    since = usual - situation.view.mean_at(hour, _known(origins - back, origins))[:, :, None]
+    latest = situation.view.mean(hour)[:, :, None, None]
+    then, level = usual - situation.level[:, :, None, None], situation.level[:, :, None, None]
     parts = [then[..., [0, -1]], then.mean(axis=-1, keepdims=True), _median(then)]
     return [*parts, since[..., [0, -1]], since.mean(axis=-1, keepdims=True), _median(since) + (latest - level)]
 
@@ -224,40 +225,40 @@ def _known(at: npt.NDArray[np.intp], origins: npt.NDArray[np.intp]) -> npt.NDArr
     return np.asarray(np.where(at < 0, origins, np.minimum(at, origins)))
 
 
-def _back(seen: SeenSituation, days: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+def _back(situation: Situation, days: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     """[origin, place] bins back to these days; where history does not reach so far, to the oldest day that it has."""
-    known = (seen.origins[:, None] + 1) // seen.day
-    return np.asarray(np.maximum(np.minimum(days, known), 1) * seen.day)
+    known = (situation.origins[:, None] + 1) // situation.day
+    return np.asarray(np.maximum(np.minimum(days, known), 1) * situation.day)
 
 
 def _same_windows(
-    seen: SeenSituation, windows: Sequence[StepWindow], back: npt.NDArray[np.intp], shifts: npt.NDArray[np.intp]
+    situation: Situation, windows: Sequence[StepWindow], back: npt.NDArray[np.intp], shifts: npt.NDArray[np.intp]
 ) -> Floats:
     """[series, origin, window, place] largest value of the window so many bins ago; without history the latest value.
 
     Bins that were not over at the origin are never read.
     """
-    origins = seen.origins[:, None]
-    found = []
+    origins = situation.origins[:, None]
+    largest = []
     for window in windows:
         at = _known(origins - back + shifts + window.last, origins)
-        found.append(_largest(seen, window.steps, at))
-    return np.stack(found, axis=2)
+        largest.append(_largest(situation, window.steps, at))
+    return np.stack(largest, axis=2)
 
 
-def _largest(seen: SeenSituation, width: int, at: npt.NDArray[np.intp]) -> Floats:
+def _largest(situation: Situation, width: int, at: npt.NDArray[np.intp]) -> Floats:
     """[series, *at] largest of the `width` bins up to each of these, fewer at the beginning.
 
     A few of them are looked up; for many it is cheaper to know all.
     """
-    if width * at.size < seen.values.shape[1]:
-        return reduce(np.maximum, (seen.values[:, np.maximum(at - before, 0)] for before in range(width)))
-    if width not in seen.running:
-        seen.running[width] = running_maximum(seen.values, width)
-    return np.asarray(seen.running[width][:, at])
+    if width * at.size < situation.values.shape[1]:
+        return reduce(np.maximum, (situation.values[:, np.maximum(at - before, 0)] for before in range(width)))
+    if width not in situation.running:
+        situation.running[width] = running_maximum(situation.values, width)
+    return np.asarray(situation.running[width][:, at])
 
 
-def _same_minute(seen: SeenSituation, back: npt.NDArray[np.intp]) -> Floats:
+def _same_minute(situation: Situation, back: npt.NDArray[np.intp]) -> Floats:
     """[series, origin, place] value at the origin's clock time on these days."""
-    origins = seen.origins[:, None]
-    return np.asarray(seen.values[:, _known(origins - back, origins)])
+    origins = situation.origins[:, None]
+    return np.asarray(situation.values[:, _known(origins - back, origins)])

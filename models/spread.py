@@ -45,8 +45,8 @@ def _at_table_levels(ordered: Floats) -> Floats:
     place = np.array(TABLE_LEVELS) * (ordered.shape[-1] - 1)
     below = np.floor(place).astype(np.intp)
     low, high = ordered[..., below], ordered[..., np.minimum(below + 1, ordered.shape[-1] - 1)]
-    found = low + (high - low) * (place - below).astype(ordered.dtype)
-    return np.where(np.isnan(ordered[..., -1:]), ordered[..., -1:], found)
+    quantiles = low + (high - low) * (place - below).astype(ordered.dtype)
+    return np.where(np.isnan(ordered[..., -1:]), ordered[..., -1:], quantiles)
 
 
 def read_table(table: Floats, levels: Sequence[float], known: Sequence[float] = TABLE_LEVELS) -> Floats:
@@ -110,5 +110,5 @@ def _before(history: Panel, origin: int) -> Panel:
 
 def _spaced(count: int) -> list[int]:
     """Origins over the newer half, where a rule has enough history behind it."""
-    wanted = np.linspace(count // 2, max(0, count - 1), min(REPLAYS, count // 2))
-    return [int(origin) for origin in np.unique(wanted.astype(np.intp))]
+    origins = np.linspace(count // 2, max(0, count - 1), min(REPLAYS, count // 2))
+    return [int(origin) for origin in np.unique(origins.astype(np.intp))]

@@ -65,13 +65,13 @@ class Theta:
         if day <= 1 or used.length < THETA_DAYS * day:
             return too_short(self.name, panel)
         known = filled(used.values).astype(np.float64)
-        found = [_attempted(self.name, row, day) for row in known]
-        lines = _together(found, day)
+        fits = [_attempted(self.name, row, day) for row in known]
+        lines = _stacked(fits, day)
         weight = 1 - 1 / self.theta
         levels = smoothed(used.values - seasons(lines, np.arange(used.length)), lines, known[:, 0] - lines.season[:, 0])
         expects = Drifting(used.start, weight, lines, levels[:, -1], used.length)
-        failures = {key: one for key, one in zip(panel.keys, found, strict=True) if isinstance(one, str)}
-        return fitted_residuals(self.name, panel, expects, _hindsight(used, lines, levels, weight), failures)
+        failures = {key: fit for key, fit in zip(panel.keys, fits, strict=True) if isinstance(fit, str)}
+        return fitted_residuals(self.name, panel, expects, _residuals(used, lines, levels, weight), failures)
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,9 +89,9 @@ class Drifting:
         bins = (history.end - self.start) // history.step
         level = self.level
         if bins > self.bins:
-            newest = history.values[:, max(0, history.length - (bins - self.bins)) :]
-            since = np.arange(bins - newest.shape[1], bins)
-            level = smoothed(newest - seasons(self.lines, since), self.lines, level)[:, -1]
+            latest = history.values[:, max(0, history.length - (bins - self.bins)) :]
+            since = np.arange(bins - latest.shape[1], bins)
+            level = smoothed(latest - seasons(self.lines, since), self.lines, level)[:, -1]
         ahead = np.arange(1, steps + 1)
         point = level[:, None] + drifted(self.lines, self.weight, bins, ahead) + seasons(self.lines, bins - 1 + ahead)
         young = bins_seen(history.values) < THETA_DAYS * self.lines.season.shape[1]
@@ -155,7 +155,7 @@ def drifted(lines: ThetaLine, weight: float, bins: int | Bins, ahead: Bins) -> F
     return np.asarray(weight * lines.drift.reshape(smoothing.shape) * (ahead - 1 + known))
 
 
-def _hindsight(panel: Panel, lines: ThetaLine, levels: Floats, weight: float) -> Residuals:
+def _residuals(panel: Panel, lines: ThetaLine, levels: Floats, weight: float) -> Residuals:
     places = Places.of(panel, panel.bins(DAY))
     if not places:
         return blind(len(panel))
@@ -166,9 +166,9 @@ def _hindsight(panel: Panel, lines: ThetaLine, levels: Floats, weight: float) ->
     return residuals_of(panel, places, expected, stretch=days / (days - 1))
 
 
-def _together(found: list[ThetaLine | str], day: int) -> ThetaLine:
+def _stacked(fits: list[ThetaLine | str], day: int) -> ThetaLine:
     """NaN for series that could not be fitted."""
     nothing = ThetaLine(np.array(np.nan), np.array(np.nan), np.zeros(day))
-    lines = [nothing if isinstance(one, str) else one for one in found]
+    lines = [nothing if isinstance(fit, str) else fit for fit in fits]
     numbers = np.array([(line.smoothing, line.drift) for line in lines]).reshape(len(lines), 2)
     return ThetaLine(numbers[:, 0], numbers[:, 1], np.array([line.season for line in lines]).reshape(len(lines), day))

@@ -42,10 +42,10 @@ class AtOrigins:
 
     def mean(self, width: int, *, back: int = 0) -> Floats:
         """[series, origin] mean of the `width` bins that end `back` bins before the origin."""
-        asked = width, back
-        if asked not in self._known:
-            self._known[asked] = self._mean(self._total, width, back)
-        return self._known[asked]
+        key = width, back
+        if key not in self._known:
+            self._known[key] = self._mean(self._total, width, back)
+        return self._known[key]
 
     def mean_at(self, width: int, at: Origins) -> Floats:
         """[series, *at] mean of the `width` bins up to each of these positions, fewer at the beginning."""
@@ -64,7 +64,7 @@ class AtOrigins:
 
     def extremes(self, width: int) -> tuple[Floats, Floats]:
         """[series, origin] largest and smallest value."""
-        high, low = (one.of(width)[:, self._origins] for one in self._running)
+        high, low = (extreme.of(width)[:, self._origins] for extreme in self._running)
         return high, -low
 
     def idle(self, width: int) -> Floats:
@@ -88,45 +88,45 @@ class AtLatest:
 
     def mean(self, width: int, *, back: int = 0) -> Floats:
         """See AtOrigins.mean."""
-        asked = width, back
-        if asked not in self._known:
+        key = width, back
+        if key not in self._known:
             last = max(self._values.shape[1] - 1 - back, 0) + 1
             bins = self._values[:, max(last - width, 0) : last]
             with np.errstate(invalid="ignore"):  # BLAS was seen to raise this flag once for numbers that are finite
-                self._known[asked] = bins @ equal_shares(bins.shape[1], bins.dtype)
-        return self._known[asked]
+                self._known[key] = bins @ equal_shares(bins.shape[1], bins.dtype)
+        return self._known[key]
 
     def mean_at(self, width: int, at: Origins) -> Floats:
         """See AtOrigins.mean_at."""
-        newest = self._values.shape[1] - 1
-        places, each = np.unique(newest - at, return_inverse=True)
+        latest = self._values.shape[1] - 1
+        places, each = np.unique(latest - at, return_inverse=True)
         means = np.concatenate([self.mean(width, back=back) for back in places.tolist()], axis=1)
         return means[:, each.reshape(at.shape)]
 
     def changes(self, lag: int, widths: Sequence[int]) -> Mapping[int, Floats]:
         """See AtOrigins.changes."""
         series, length = self._values.shape
-        found = {width: np.zeros((series, 1), self._values.dtype) for width in widths}
+        changes = {width: np.zeros((series, 1), self._values.dtype) for width in widths}
         reach = min(max(widths), length - lag)
         for rows, moved in self._changed(lag, reach) if reach > 0 else ():
-            for width, means in found.items():
+            for width, means in changes.items():
                 bins = moved[:, reach - min(width, reach) :]
                 np.matmul(bins, equal_shares(min(width, length), bins.dtype)[: bins.shape[1]], out=means[rows])
-        return found
+        return changes
 
     def variances(self, widths: Sequence[int]) -> Floats:
         """See AtOrigins.variances."""
         part = self._values[:, -widths[-1] :]
         centre = self.mean(widths[-1])
         counts = [min(width, part.shape[1]) for width in widths]
-        found = np.empty((len(widths), len(part), 1), part.dtype)
+        squares = np.empty((len(widths), len(part), 1), part.dtype)
         for rows in blocks(len(part)):
             centred = part[rows] - centre[rows]
             for i, count in enumerate(counts):
                 bins = centred[:, part.shape[1] - count :]
-                found[i, rows, 0] = np.vecdot(bins, bins) / count
+                squares[i, rows, 0] = np.vecdot(bins, bins) / count
         means = np.stack([self.mean(width) - centre for width in widths])
-        return np.asarray(found - means * means)
+        return np.asarray(squares - means * means)
 
     def extremes(self, width: int) -> tuple[Floats, Floats]:
         """See AtOrigins.extremes."""

@@ -25,7 +25,7 @@ from forecaster.app.notebook import checked_yaml, load
 from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.replay.size_replay import measured_load
 from forecaster.replay.sizers import backtested_sizes, ours, size_outcomes
-from models.pictures import dress, figure_of, key_of_lines, model_look
+from models.pictures import dress, figure_of, key_of_lines, model_mark
 
 panel = load("memory")  # the bundled recording, or the Prometheus of FORECASTER__PROMETHEUS__URL
 # panel = load("memory", "http://localhost:9090")  # your own Prometheus: this line instead
@@ -75,9 +75,9 @@ found = size_outcomes([usage], [ours("forecaster", f"{price}", oom_price=float(p
 figure, (axes,) = figure_of(height=3.2)
 slack, mishaps = "slack_of_total", "over_limit"
 for i, (family, rows) in enumerate(table.groupby("family")):
-    axes.plot(rows[slack], rows[mishaps], label=family, linestyle="none", **{**model_look(i + 1), "markersize": 6})
+    axes.plot(rows[slack], rows[mishaps], label=family, linestyle="none", **{**model_mark(i + 1), "markersize": 6})
 curve = [one.summary._asdict() for one in found]
-axes.plot([one[slack] for one in curve], [one[mishaps] for one in curve], label="forecaster, by price", **model_look(0))
+axes.plot([one[slack] for one in curve], [one[mishaps] for one in curve], label="forecaster, by price", **model_mark(0))
 for price, one in zip(prices, curve, strict=True):
     axes.annotate(f"{price}", (one[slack], one[mishaps]), textcoords="offset points", xytext=(5, 5), fontsize=8)
 axes.set(xlabel="requested and not used, as a ratio of what was used")

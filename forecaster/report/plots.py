@@ -16,7 +16,7 @@ from models.pictures import (
     figure_of,
     instants,
     key_of_lines,
-    model_look,
+    model_mark,
 )
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def frontier(outcome: Comparison) -> Figure:
 
 def _look(name: str, place: int) -> dict[str, Any]:
     own = PLOT_COLOURS.get(name)
-    return {**model_look(place + 2), **({"color": own} if own else {})}
+    return {**model_mark(place + 2), **({"color": own} if own else {})}
 
 
 def trajectory(outcome: Comparison, workload: str, traces: Traces, strategy: str = POLICY_CURVE) -> Figure:

@@ -6,23 +6,23 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from models.evaluate import pinball
-from models.experts import ExpertStanding, mixed
+from models.experts import ExpertLosses, mixed
 
 FIRST = np.array([0.75, 0.2, 0.05])
 LEVELS = (0.5, 0.95)
 numbers = st.floats(-100, 100, width=32)
 
 
-def played(actual: np.ndarray, said: np.ndarray) -> tuple[ExpertStanding, np.ndarray, np.ndarray]:
+def played(actual: np.ndarray, said: np.ndarray) -> tuple[ExpertLosses, np.ndarray, np.ndarray]:
     """What is known after [origin] actual and [origin, level, expert] said; losses [level] and [level, expert]."""
-    standing = ExpertStanding.none(len(LEVELS), len(FIRST))
+    losses = ExpertLosses.none(len(LEVELS), len(FIRST))
     lost, each = np.zeros(len(LEVELS)), np.zeros((len(LEVELS), len(FIRST)))
     for came, quantiles in zip(actual, said, strict=True):
-        mixture = mixed(quantiles, standing.weights(FIRST))
+        mixture = mixed(quantiles, losses.weights(FIRST))
         lost += pinball(np.array([came]), mixture[:, None], LEVELS)[:, 0]
         each += np.stack([pinball(np.array([came]), one[:, None], LEVELS)[:, 0] for one in quantiles.T], axis=1)
-        standing = standing.after(np.array([[came]]), quantiles[None, None], FIRST, LEVELS)
-    return standing, lost, each
+        losses = losses.after(np.array([[came]]), quantiles[None, None], FIRST, LEVELS)
+    return losses, lost, each
 
 
 @st.composite
@@ -39,16 +39,16 @@ def games(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
 def test_regret_against_each_expert_is_within_the_bound(game: tuple[np.ndarray, np.ndarray]) -> None:
     """Three times the root of its energy and of the logarithm of its first weight, and one largest difference."""
     actual, said = game
-    standing, lost, each = played(actual, said)
+    losses, lost, each = played(actual, said)
     largest = np.abs(said - actual[:, None, None]).max()
-    bound = 3 * np.sqrt(standing.energy * -np.log(FIRST)) + 2 * largest
+    bound = 3 * np.sqrt(losses.energy * -np.log(FIRST)) + 2 * largest
     assert (lost[:, None] - each <= bound + 1e-6).all()
 
 
 @given(games())
 def test_weights_are_shares_and_the_mixture_lies_among_the_experts(game: tuple[np.ndarray, np.ndarray]) -> None:
-    standing, _, _ = played(*game)
-    weights = standing.weights(FIRST)
+    losses, _, _ = played(*game)
+    weights = losses.weights(FIRST)
     assert np.isfinite(weights).all()
     assert (weights >= 0).all()
     np.testing.assert_allclose(weights.sum(axis=-1), 1)
@@ -62,9 +62,9 @@ def test_an_expert_that_sleeps_changes_nothing(game: tuple[np.ndarray, np.ndarra
     actual, said = game
     asleep = said.copy()
     asleep[:, :, sleeper] = np.nan
-    standing, _, _ = played(actual, asleep)
-    assert (standing.regret[:, sleeper] == 0).all()
-    assert np.isfinite(standing.regret).all()
+    losses, _, _ = played(actual, asleep)
+    assert (losses.regret[:, sleeper] == 0).all()
+    assert np.isfinite(losses.regret).all()
 
 
 def test_the_share_of_an_expert_that_is_always_right_goes_to_one() -> None:
@@ -72,6 +72,6 @@ def test_the_share_of_an_expert_that_is_always_right_goes_to_one() -> None:
     actual = rng.normal(size=64)
     said = actual[:, None, None] + rng.normal(size=(64, len(LEVELS), len(FIRST)))
     said[:, :, 2] = actual[:, None]
-    standing, lost, _ = played(actual, said)
-    assert (standing.weights(FIRST)[:, 2] > 0.95).all()
+    losses, lost, _ = played(actual, said)
+    assert (losses.weights(FIRST)[:, 2] > 0.95).all()
     assert (lost < 0.2 * np.abs(actual).sum()).all()

@@ -70,7 +70,7 @@ def weights(values: np.ndarray) -> np.ndarray:
     """[series, expert] in the median of a near step, for series [series, time] of five minutes."""
     keys = tuple(map(str, range(len(values))))
     learned = Adaptive().fit(Panel(values, MONDAY, FIVE_MINUTES, keys)).learned
-    return np.asarray(learned.standing.weights(FIRST)[:, ONE, 2])
+    return np.asarray(learned.losses.weights(FIRST)[:, ONE, 2])
 
 
 def test_a_rhythm_that_only_the_ridge_can_follow_gives_it_the_larger_share() -> None:
@@ -147,8 +147,8 @@ def test_what_several_learn_together_is_what_each_learns_alone() -> None:
     for rows, one in zip((slice(0, 2), slice(2, 5)), apart, strict=True):
         part = together.part(rows)
         assert part.history.keys == one.history.keys
-        np.testing.assert_allclose(part.learned.standing.regret, one.learned.standing.regret, atol=1e-4)
-    assert (together.learned.standing.regret[:2] != fitted_apart(7)[0].learned.standing.regret).any()
+        np.testing.assert_allclose(part.learned.losses.regret, one.learned.losses.regret, atol=1e-4)
+    assert (together.learned.losses.regret[:2] != fitted_apart(7)[0].learned.losses.regret).any()
 
 
 def test_models_that_reached_back_differently_far_are_not_asked_as_one() -> None:

@@ -6,7 +6,7 @@ import pytest
 from benchmarks.switching import switching
 from models import StepWindow, create
 from models.similar import NEAREST, followed, similar_moments
-from models.situation import situation
+from models.situation import situation_at
 from tests.support.panels import FIVE_MINUTES, panel
 
 DAY, AHEAD = 288, 15
@@ -17,14 +17,14 @@ RESTLESS = np.abs(np.cumsum(np.random.default_rng(0).standard_normal((3, 10 * DA
 
 def told(values: np.ndarray, origins: np.ndarray, ahead: int = AHEAD) -> tuple[np.ndarray, np.ndarray]:
     """Features of the origins, and of their windows."""
-    seen = situation(values, origins, DAY)
+    seen = situation_at(values, origins, DAY)
     moments = similar_moments(seen, ahead)
     return moments.context, followed(seen, moments, WINDOWS)
 
 
 def test_a_jagged_load_is_followed_by_what_followed_on_the_same_tooth() -> None:
     teeth = np.tile(np.arange(40, dtype=np.float32), 36)[None] + 1
-    seen = situation(teeth, np.array([teeth.shape[1] - 11]), DAY)
+    seen = situation_at(teeth, np.array([teeth.shape[1] - 11]), DAY)
     moments = similar_moments(seen, AHEAD)
     assert set((teeth[0, moments.bins.ravel()]).tolist()) == {30.0}
     np.testing.assert_allclose(followed(seen, moments, WINDOWS)[0, 0, 0], np.arcsinh(1 / seen.scale[0, 0]), rtol=1e-5)

@@ -64,15 +64,15 @@ def test_bins_one_by_one_and_all_at_once_teach_the_same() -> None:
     for bins in range(1, NEW + TURN + 1):
         one_by_one = one_by_one.update(known(shifted, bins).last(FIVE_MINUTES))
     at_once = FITTED.update(known(shifted, NEW + TURN))
-    np.testing.assert_allclose(one_by_one.learned.standing.regret, at_once.learned.standing.regret, atol=1e-4)
-    assert (at_once.learned.standing.regret != FITTED.learned.standing.regret).any(axis=(1, 2, 3)).all()
+    np.testing.assert_allclose(one_by_one.learned.losses.regret, at_once.learned.losses.regret, atol=1e-4)
+    assert (at_once.learned.losses.regret != FITTED.learned.losses.regret).any(axis=(1, 2, 3)).all()
 
 
 def test_a_model_without_samples_learns_the_same_from_windows() -> None:
     kept, forgot = FITTED, FITTED.without_history()
     for bins in (5, 12, 19):
         kept, forgot = kept.update(known(CALM, bins)), forgot.update(known(CALM, bins)).without_history()
-    np.testing.assert_array_equal(kept.learned.standing.regret, forgot.learned.standing.regret)
+    np.testing.assert_array_equal(kept.learned.losses.regret, forgot.learned.losses.regret)
 
 
 def test_a_series_has_the_same_turn_alone_as_among_others() -> None:
@@ -88,4 +88,4 @@ def test_an_hour_with_a_gap_teaches_nothing() -> None:
     gappy = CALM.values.copy()
     gappy[:, FIT_AT + TURN - 1] = np.nan
     updated = FITTED.update(known(after(0, gappy), 2 * TURN - 1))
-    np.testing.assert_array_equal(updated.learned.standing.regret, FITTED.learned.standing.regret)
+    np.testing.assert_array_equal(updated.learned.losses.regret, FITTED.learned.losses.regret)
