@@ -87,4 +87,4 @@ def print_moved(moved: MovedView, output: Output) -> None:
         PrintedColumn("CHECKSUM", [one.checksum for one in moved.tables], rank=1),
     ]
     told = f"{moved.source} → {moved.target}: every row is in both."
-    print_listing(moved, moved.tables, columns, output, told=told)
+    print_listing(moved, moved.tables, columns, output, summary=told)

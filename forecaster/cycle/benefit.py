@@ -235,9 +235,9 @@ def traces_of(history: Histories, workloads: Sequence[Workload], now: datetime) 
 def _period(whole: Comparison, period: timedelta, known: tuple[datetime, datetime]) -> PeriodBenefit:
     from forecaster.replay.comparison import workload_verdict  # noqa: PLC0415  as above
 
-    counts = Counter(workload.benefit(whole.ours) for workload in whole.workloads)
+    counts = Counter(workload.benefit(whole.forecaster) for workload in whole.workloads)
     verdict = workload_verdict(next(iter(counts)), period) if len(whole.workloads) == 1 else whole.verdict()
-    plain, forecaster = (_four(whole.own(name), whole) for name in ("hpa", whole.ours))
+    plain, forecaster = (_four(whole.own(name), whole) for name in ("hpa", whole.forecaster))
     begin, until = max(known[0], whole.begin), known[1]
     by_benefit = {str(benefit): count for benefit, count in counts.items()}
     return PeriodBenefit(begin, until, plain, forecaster, by_benefit, verdict)

@@ -11,7 +11,7 @@ from forecaster.domain.amounts import counted, listed
 from forecaster.domain.window import DAY, MINUTE
 from forecaster.replay.account import Account, Track, at_missing, at_pod_hours, total
 from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions
-from forecaster.replay.strategies import HPA, Strategy, ours_of
+from forecaster.replay.strategies import HPA, Strategy, forecaster_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -105,9 +105,9 @@ class Comparison:
         return self.assumed.prices
 
     @property
-    def ours(self) -> str:
+    def forecaster(self) -> str:
         """Name of the strategy that stands for forecaster."""
-        return ours_of(one.name for one in self.strategies)
+        return forecaster_of(one.name for one in self.strategies)
 
     def worse(self, name: str) -> list[WorkloadComparison]:
         """Workloads on which the HPA alone does better than a strategy, the largest loss of demand first."""
@@ -116,7 +116,7 @@ class Comparison:
 
     def verdict(self) -> str:
         """Say on how many workloads forecaster was worse, better and the same; empty where it is not compared."""
-        name = self.ours
+        name = self.forecaster
         if not self.workloads or not any(one.name == name for one in self.strategies):
             return ""
         worse, counts = self.worse(name), Counter(one.benefit(name) for one in self.workloads)
@@ -130,7 +130,7 @@ class Comparison:
 
     def ordered(self) -> list[WorkloadComparison]:
         """Workloads on which forecaster was worse first, then by the shortage of the HPA alone."""
-        worse = self.worse(self.ours)
+        worse = self.worse(self.forecaster)
         ids = {one.workload.id for one in worse}
         others = [one for one in self.workloads if one.workload.id not in ids]
         return [*worse, *sorted(others, key=lambda one: -one.curves[HPA.name].own.missing)]

@@ -93,7 +93,7 @@ OURS = (DECIDED.name, "gated", "policy")
 """Names of the strategies that stand for forecaster; where there are several, the first is the one that counts."""
 
 
-def ours_of(names: Iterable[str]) -> str:
+def forecaster_of(names: Iterable[str]) -> str:
     """Name of the strategy that is compared with the HPA alone: what forecaster decided, or would decide."""
     there = set(names)
     return next((name for name in OURS if name in there), OURS[-1])

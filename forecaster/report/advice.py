@@ -61,27 +61,26 @@ def print_advice(
     findings: bool = False,
     joint: Mapping[WorkloadId, JointAdvice] | None = None,
 ) -> None:
-    """Print all of it; what cannot be a patch is told on standard error."""
+    """Print all of it; what cannot be a patch goes to standard error."""
     if output in {AdviceOutput.PATCHES, AdviceOutput.KUSTOMIZE}:
-        yaml.safe_dump_all([patch(one) for one in told_patchable(advices)], sys.stdout, sort_keys=False)
+        yaml.safe_dump_all([patch(advice) for advice in writable_advices(advices)], sys.stdout, sort_keys=False)
         return
     if output is AdviceOutput.MARKDOWN:
-        columns = [
-            one for one in columns_of([replace(one, baselines={}) for one in advices], prices) if one.head != "OFF BY"
-        ]
+        plain = [replace(advice, baselines={}) for advice in advices]
+        columns = [column for column in columns_of(plain, prices) if column.head != "OFF BY"]
         sys.stdout.write("\n\n".join([markdown_table(columns), *totals_lines(advices, prices)]) + "\n")
         return
 
     def table(wide: bool) -> None:  # noqa: FBT001  as `Printable` has it
         _print_table(advices, prices, findings=findings, wide=wide)
         if joint is not None:
-            print_text("", *(f"{one.id}: {joint_line(joint[one.id])}" for one in advices))
+            print_text("", *(f"{advice.id}: {joint_line(joint[advice.id])}" for advice in advices))
 
     result = Printable(
         table=table,
         document=lambda: document(advices, prices, joint),
-        rows=lambda: [flat(one, prices) for one in advices],
-        ids=lambda: (one.id for one in advices),
+        rows=lambda: [flat(advice, prices) for advice in advices],
+        ids=lambda: (advice.id for advice in advices),
     )
     print_as(Output(output.value), result)
 
@@ -90,10 +89,10 @@ def _print_table(advices: Sequence[Advice], prices: Prices | None, *, findings: 
     if not advices:
         print_text("No workload matches.")
         return
-    print_table(columns_of(advices, prices), [SEVERITY_STYLES[one.severity] for one in advices], wide=wide)
+    print_table(columns_of(advices, prices), [SEVERITY_STYLES[advice.severity] for advice in advices], wide=wide)
     print_text("", *totals_lines(advices, prices))
     print_text(" ".join(ADVICE_LEGEND), style="dim")
-    if any(one.refused for one in advices) and not findings:
+    if any(advice.refused for advice in advices) and not findings:
         print_text("CLUSTER refuses: --findings says by which rule, -o wide has the nearest values that pass.")
     if findings:
         print_text("", *proof_lines(advices))
@@ -101,26 +100,23 @@ def _print_table(advices: Sequence[Advice], prices: Prices | None, *, findings: 
 
 def columns_of(advices: Sequence[Advice], prices: Prices | None) -> list[PrintedColumn]:
     """One row per workload, by importance; columns without any value are left out."""
-    risks = any(one.sizes for one in advices)
-    before = any(one.previous is not None for one in advices)
-    others = list(dict.fromkeys(name for one in advices for name in one.baselines))
+    risks = any(advice.sizes for advice in advices)
+    before = any(advice.previous is not None for advice in advices)
+    others = list(dict.fromkeys(name for advice in advices for name in advice.baselines))
+    costs = [_cost(advice, prices) for advice in advices] if prices else []
     return [
-        PrintedColumn("WORKLOAD", [str(one.id) for one in advices]),
-        PrintedColumn("SEVERITY", [str(one.severity) for one in advices], rank=1),
+        PrintedColumn("WORKLOAD", [str(advice.id) for advice in advices]),
+        PrintedColumn("SEVERITY", [str(advice.severity) for advice in advices], rank=1),
         *(_sizes(advices, "request", 0)),
-        *(
-            [PrintedColumn(f"COST A MONTH{_in(prices)}", [_cost(one, prices) for one in advices], rank=2, right=True)]
-            if prices
-            else []
-        ),
-        *([PrintedColumn("SINCE LAST", [_since(one) for one in advices], rank=2, words=True)] if before else []),
-        PrintedColumn("OFF BY", [off_by(one) for one in advices], rank=3),
-        PrintedColumn("CLUSTER", [_answer(one) for one in advices], rank=4),
-        PrintedColumn("PODS", [str(one.replicas) for one in advices], rank=5, right=True),
-        *(risk_columns([one.sizes for one in advices]) if risks else []),
+        *([PrintedColumn(f"COST A MONTH{_in(prices)}", costs, rank=2, right=True)] if prices else []),
+        *([PrintedColumn("SINCE LAST", [_since(advice) for advice in advices], rank=2, words=True)] if before else []),
+        PrintedColumn("OFF BY", [off_by(advice) for advice in advices], rank=3),
+        PrintedColumn("CLUSTER", [_answer(advice) for advice in advices], rank=4),
+        PrintedColumn("PODS", [str(advice.replicas) for advice in advices], rank=5, right=True),
+        *(risk_columns([advice.sizes for advice in advices]) if risks else []),
         *(_sizes(advices, "limit", 8)),
         *(column for name in others for column in _other(advices, name)),
-        PrintedColumn("WHY", [_cluster(one) for one in advices], rank=9, words=True),
+        PrintedColumn("WHY", [_cluster(advice) for advice in advices], rank=9, words=True),
     ]
 
 
@@ -128,15 +124,15 @@ def _sizes(advices: Sequence[Advice], kind: str, rank: int) -> list[PrintedColum
     """CPU and memory of one pod, now and recommended."""
     return [
         PrintedColumn(
-            f"{name.upper()} {kind.upper()}", [_size(one, name, kind) for one in advices], rank=rank, right=True
+            f"{name.upper()} {kind.upper()}", [_size(advice, name, kind) for advice in advices], rank=rank, right=True
         )
         for name in (CPU_RESOURCE, MEMORY_RESOURCE)
     ]
 
 
-def _size(one: Advice, name: str, kind: str) -> str:
-    now, wanted = (_of(resources, name, kind) for resources in (one.now, one.recommended or one.now))
-    return change(now, wanted)
+def _size(advice: Advice, name: str, kind: str) -> str:
+    now, recommended = (_of(resources, name, kind) for resources in (advice.now, advice.recommended or advice.now))
+    return change(now, recommended)
 
 
 def _of(resources: Resources, name: str, kind: str) -> str:
@@ -144,18 +140,18 @@ def _of(resources: Resources, name: str, kind: str) -> str:
     return milli(value) if name == CPU_RESOURCE else mebi(None if value is None else whole_mebibytes(value))
 
 
-def off_by(one: Advice) -> str:
+def off_by(advice: Advice) -> str:
     """What is requested too much (`idle`) or too little (`short`) in each pod: a shortage is not a saving."""
-    wanted = one.recommended
-    if wanted is None:
+    now, recommended = advice.now, advice.recommended
+    if recommended is None:
         return UNKNOWN_AMOUNT
-    pairs = ((one.now.cpu_request, wanted.cpu_request, milli), (one.now.memory_request, wanted.memory_request, mebi))
-    told = [
+    pairs = ((now.cpu_request, recommended.cpu_request, milli), (now.memory_request, recommended.memory_request, mebi))
+    differences = [
         f"{spoken(abs(old - new))} {'idle' if old > new else 'short'}"
         for old, new, spoken in pairs
         if old is not None and new is not None and spoken(old) != spoken(new)
     ]
-    return ", ".join(told) or SAME
+    return ", ".join(differences) or SAME
 
 
 ADVICE_LEGEND = (
@@ -167,20 +163,20 @@ ADVICE_LEGEND = (
 
 def totals_lines(advices: Sequence[Advice], prices: Prices | None) -> list[str]:
     """Requests of all pods, now and as recommended; what is freed apart from what is missing; money with prices."""
-    found = totals(advices, prices)
-    if not found.with_a_recommendation:
+    sums = totals(advices, prices)
+    if not sums.with_a_recommendation:
         return []
     amounts = "; ".join(
-        f"{of.now / unit:.1f} → {of.recommended / unit:.1f} {name} ({of.freed / unit:.1f} freed, "
-        f"{of.added / unit:.1f} added)"
-        for of, unit, name in (
-            (found.cpu_request_cores, 1, "cores"),
-            (found.memory_request_bytes, 2**30, "GiB of memory"),
+        f"{total.now / unit:.1f} → {total.recommended / unit:.1f} {name} ({total.freed / unit:.1f} freed, "
+        f"{total.added / unit:.1f} added)"
+        for total, unit, name in (
+            (sums.cpu_request_cores, 1, "cores"),
+            (sums.memory_request_bytes, 2**30, "GiB of memory"),
         )
     )
-    known, all_ = found.with_a_recommendation, found.workloads
+    known, all_ = sums.with_a_recommendation, sums.workloads
     lines = [f"All pods of {known} of {all_} workloads that have a recommendation request: {amounts}."]
-    if cost := found.cost_a_month:
+    if cost := sums.cost_a_month:
         lines.append(
             f"Cost a month{in_currency(prices)}: {cost.now:,.2f} → {cost.recommended:,.2f}: {cost.freed:,.2f} saved "
             f"where too much is requested, {cost.added:,.2f} more where too little is."
@@ -199,8 +195,8 @@ def risk_columns(rows: Sequence[Sequence[ContainerSize]]) -> list[PrintedColumn]
     ]
 
 
-def _worst(of: Iterable[float | None]) -> float | None:
-    return max((value for value in of if value is not None), default=None)
+def _worst(values: Iterable[float | None]) -> float | None:
+    return max((value for value in values if value is not None), default=None)
 
 
 def _once_in(a_year: float | None) -> str:
@@ -231,100 +227,100 @@ def in_currency(prices: Prices | None) -> str:
     return _in(prices) or ", in the currency of the prices"
 
 
-def _cost(one: Advice, prices: Prices) -> str:
-    now, wanted = (one.cost_a_month(of, prices) for of in (one.now, one.recommended or one.now))
-    return told_cost(now, wanted)
+def _cost(advice: Advice, prices: Prices) -> str:
+    sizes = (advice.now, advice.recommended or advice.now)
+    return cost_change(*(advice.cost_a_month(size, prices) for size in sizes))
 
 
-def told_cost(now: float | None, wanted: float | None) -> str:
+def cost_change(now: float | None, recommended: float | None) -> str:
     """Money of a month now and as recommended."""
-    return change(*(UNKNOWN_AMOUNT if value is None else f"{value:,.2f}" for value in (now, wanted)))
+    return change(*(UNKNOWN_AMOUNT if value is None else f"{value:,.2f}" for value in (now, recommended)))
 
 
 def _other(advices: Sequence[Advice], name: str) -> list[PrintedColumn]:
     """Requests that another recommender would set."""
-    said = [one.baselines.get(name) for one in advices]
-    cpu = [milli(of.cpu_request) if of else UNKNOWN_AMOUNT for of in said]
-    sums = [mebi(of.memory_request) if of else UNKNOWN_AMOUNT for of in said]
+    baselines = [advice.baselines.get(name) for advice in advices]
+    cpu = [milli(baseline.cpu_request) if baseline else UNKNOWN_AMOUNT for baseline in baselines]
+    sums = [mebi(baseline.memory_request) if baseline else UNKNOWN_AMOUNT for baseline in baselines]
     head = name.upper().replace("_", " ")
     heads = (f"{head} CPU", f"{head} MEMORY")
     return [PrintedColumn(head, cells, rank=7, right=True) for head, cells in zip(heads, (cpu, sums), strict=True)]
 
 
-def _since(one: Advice) -> str:
-    if one.previous is None:
+def _since(advice: Advice) -> str:
+    if advice.previous is None:
         return "new"
-    told = [
+    differences = [
         f"{name.replace('_', ' ')} {spoken(name.partition('_')[0], old)} → {spoken(name.partition('_')[0], new)}"
-        for name, (old, new) in changes(one).items()
+        for name, (old, new) in changes(advice).items()
     ]
-    return ", ".join(told) or SAME
+    return ", ".join(differences) or SAME
 
 
-def _answer(one: Advice) -> str:
+def _answer(advice: Advice) -> str:
     """What the proof says, in a word."""
-    if one.recommended is None:
+    if advice.recommended is None:
         return "not asked"
-    if one.proof is None:
+    if advice.proof is None:
         return "no proof"
-    return "accepts" if one.proof.accepted else "refuses"
+    return "accepts" if advice.proof.accepted else "refuses"
 
 
-def _cluster(one: Advice) -> str:
+def _cluster(advice: Advice) -> str:
     """What the proof says, in a few words; and what would be accepted instead."""
-    if one.recommended is None:
-        return one.message
-    if one.proof is None:
-        return f"no proof: {one.unproved}"
-    if one.proof.accepted:
-        free = one.proof.free
+    if advice.recommended is None:
+        return advice.message
+    if advice.proof is None:
+        return f"no proof: {advice.unproved}"
+    if advice.proof.accepted:
+        free = advice.proof.free
         waiting = f", {free.waiting} wait for nodes" if free and free.waiting else ""
-        open_ = sum(finding.verdict is Verdict.UNKNOWN for finding in one.proof.findings)
+        open_ = sum(finding.verdict is Verdict.UNKNOWN for finding in advice.proof.findings)
         return f"accepts{waiting}" + (f" ({open_} rules unknown)" if open_ else "")
-    applied = one.applied
+    applied = advice.applied
     nearest = (
         "nothing near would pass"
         if applied is None
         else f"nearest {_pair(applied, CPU_RESOURCE)} {_pair(applied, MEMORY_RESOURCE)}"
     )
-    return f"refuses: {one.proof.refusals[0]}; {nearest}"
+    return f"refuses: {advice.proof.refusals[0]}; {nearest}"
 
 
 def proof_lines(advices: Iterable[Advice]) -> list[str]:
     """Every finding about every workload, to be read from top to bottom."""
     return [
         line
-        for one in advices
+        for advice in advices
         for line in (
-            f"{one.id.kind} {one.id}: {one.message}",
-            *(f"  {finding}" for finding in (*map(str, one.vpas), *finding_lines(one))),
+            f"{advice.id.kind} {advice.id}: {advice.message}",
+            *(f"  {finding}" for finding in (*map(str, advice.vpas), *finding_lines(advice))),
         )
     ]
 
 
-def finding_lines(one: Advice) -> list[str]:
+def finding_lines(advice: Advice) -> list[str]:
     """What each rule of the cluster says to one workload's sizes; also for `explain`."""
-    targets = target_lines(one)
-    if one.proof is None:
-        return [*targets, f"not proved: {one.unproved or one.reason}"]
-    return [*targets, *(f"{finding.verdict:<8} {finding}" for finding in one.proof.findings)]
+    targets = target_lines(advice)
+    if advice.proof is None:
+        return [*targets, f"not proved: {advice.unproved or advice.reason}"]
+    return [*targets, *(f"{finding.verdict:<8} {finding}" for finding in advice.proof.findings)]
 
 
-def target_lines(one: Advice) -> list[str]:
+def target_lines(advice: Advice) -> list[str]:
     """Targets of the HPA that go with the sizes."""
-    return [f"the HPA's {of.metric} target goes with it: {of.value * 100:.0f} %" for of in one.targets]
+    return [f"the HPA's {target.metric} target goes with it: {target.value * 100:.0f} %" for target in advice.targets]
 
 
-def joint_line(one: JointAdvice) -> str:
+def joint_line(joint: JointAdvice) -> str:
     """`4 to 9 pods of 700m and 1Gi ...`, or why size and count stay as they are."""
-    if one.plan is None or one.now is None:
-        return f"count and size are not changed together: {one.reason}"
-    before, after = (cores(point) for point in one.scale_point)
-    saved = 1 - one.plan.cost / one.now.cost if one.now.cost else 0.0
+    if joint.plan is None or joint.now is None:
+        return f"count and size are not changed together: {joint.reason}"
+    before, after = (cores(point) for point in joint.scale_point)
+    saved = 1 - joint.plan.cost / joint.now.cost if joint.now.cost else 0.0
     return (
-        f"{_pods(one.plan)} instead of {_pods(one.now)} over the coming day, {_percent(saved)} cheaper; the HPA's "
-        f"target stays {_percent(one.utilization)} and acts at {after} a pod instead of {before}; "
-        f"{_cluster_clause(one)}"
+        f"{_pods(joint.plan)} instead of {_pods(joint.now)} over the coming day, {_percent(saved)} cheaper; the HPA's "
+        f"target stays {_percent(joint.utilization)} and acts at {after} a pod instead of {before}; "
+        f"{_cluster_clause(joint)}"
     )
 
 
@@ -337,8 +333,8 @@ def _pods(plan: SizePlan) -> str:
     return f"{count} pods of {cores(plan.cpu)} and {memory(plan.memory)}"
 
 
-def _cluster_clause(one: JointAdvice) -> str:
-    advice = one.advice
+def _cluster_clause(joint: JointAdvice) -> str:
+    advice = joint.advice
     if advice is None or advice.proof is None:
         return f"not proved: {advice.unproved if advice else 'nothing is known of the cluster'}"
     return "the cluster accepts it"
@@ -350,28 +346,28 @@ def _cluster_clause(one: JointAdvice) -> str:
 def write_overlay(advices: Sequence[Advice], folder: Path, base: str) -> int:
     """A kustomize overlay in `folder`; how many patches it has. Raises OSError."""
     folder.mkdir(parents=True, exist_ok=True)
-    ours = told_patchable(advices)
-    for one in ours:
-        (folder / file_name(one)).write_text(yaml.safe_dump(patch(one), sort_keys=False), encoding="utf-8")
-    text = yaml.safe_dump(kustomization(ours, base), sort_keys=False)
+    writable = writable_advices(advices)
+    for advice in writable:
+        (folder / file_name(advice)).write_text(yaml.safe_dump(patch(advice), sort_keys=False), encoding="utf-8")
+    text = yaml.safe_dump(kustomization(writable, base), sort_keys=False)
     (folder / "kustomization.yaml").write_text(text, encoding="utf-8")
-    return len(ours)
+    return len(writable)
 
 
-def told_patchable(advices: Sequence[Advice]) -> list[Advice]:
+def writable_advices(advices: Sequence[Advice]) -> list[Advice]:
     """Return the advices that can be written, and print the others, a line a reason."""
     unpatched: dict[str, list[str]] = defaultdict(list)
-    for one in advices:
-        if one.recommended is not None and not patchable(one):
-            unpatched[why_unpatched(one)].append(str(one.id))
+    for advice in advices:
+        if advice.recommended is not None and not patchable(advice):
+            unpatched[why_unpatched(advice)].append(str(advice.id))
     sys.stderr.writelines(f"! {listed(ids)}: no patch: {why}\n" for why, ids in unpatched.items())
-    return [one for one in advices if patchable(one)]
+    return [advice for advice in advices if patchable(advice)]
 
 
-def why_unpatched(one: Advice) -> str:
+def why_unpatched(advice: Advice) -> str:
     """Why a recommended size cannot be written."""
-    if one.made_by:
-        return f"it is made from {one.made_by}, which would take it back; state its size there"
-    if one.proof is not None and one.proof.nearest is None:
-        return f"the cluster takes no value near it: {one.proof.refusals[0]}"
-    return one.unproved or "the names of its containers are not known; give --objects"
+    if advice.made_by:
+        return f"it is made from {advice.made_by}, which would take it back; state its size there"
+    if advice.proof is not None and advice.proof.nearest is None:
+        return f"the cluster takes no value near it: {advice.proof.refusals[0]}"
+    return advice.unproved or "the names of its containers are not known; give --objects"

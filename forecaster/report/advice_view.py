@@ -181,31 +181,33 @@ def document(
     advices: Sequence[Advice], prices: Prices | None, joint: Mapping[WorkloadId, JointAdvice] | None = None
 ) -> AdvicesView:
     """All of it; `read_previous` understands it."""
-    together = joint or {}
-    ours = [_advice(one, prices, together.get(one.id)) for one in advices]
-    return AdvicesView(1, ours, totals(advices, prices))
+    views = [_advice(advice, prices, (joint or {}).get(advice.id)) for advice in advices]
+    return AdvicesView(1, views, totals(advices, prices))
 
 
-def _advice(one: Advice, prices: Prices | None, joint: JointAdvice | None) -> AdviceView:
-    values = one.values
+def _advice(advice: Advice, prices: Prices | None, joint: JointAdvice | None) -> AdviceView:
+    values = advice.values
     return AdviceView(
-        *one.id,
-        replicas=one.replicas,
-        severity=str(one.severity),
-        reason=one.reason,
-        message=one.message,
-        now=amounts(one.now),
-        recommended=amounts(one.recommended),
+        *advice.id,
+        replicas=advice.replicas,
+        severity=str(advice.severity),
+        reason=advice.reason,
+        message=advice.message,
+        now=amounts(advice.now),
+        recommended=amounts(advice.recommended),
         containers=None
         if values is None
-        else {name: SizedView(texts(of.requests), texts(of.limits)) for name, of in values.items()},
-        risks=[_container(size) for size in one.sizes],
-        hpa_targets=[HpaTarget(of.metric, str(of.type), of.value, of.container, of.signal) for of in one.targets],
-        admission=_admission(one),
-        cost_a_month=_cost(one, prices),
-        others={name: amounts(said) for name, said in one.baselines.items()},
-        vpas=[vpa_view(of) for of in one.vpas],
-        previous=amounts(one.previous),
+        else {name: SizedView(texts(size.requests), texts(size.limits)) for name, size in values.items()},
+        risks=[_container(size) for size in advice.sizes],
+        hpa_targets=[
+            HpaTarget(target.metric, str(target.type), target.value, target.container, target.signal)
+            for target in advice.targets
+        ],
+        admission=_admission(advice),
+        cost_a_month=_cost(advice, prices),
+        others={name: amounts(baseline) for name, baseline in advice.baselines.items()},
+        vpas=[vpa_view(vpa) for vpa in advice.vpas],
+        previous=amounts(advice.previous),
         joint=None if joint is None else _joint(joint),
     )
 
@@ -220,10 +222,10 @@ def amounts(resources: Resources | None) -> AmountsView | None:
     return None if resources is None else amounts_view(resources)
 
 
-def _admission(one: Advice) -> Admission:
-    proof = one.proof
+def _admission(advice: Advice) -> Admission:
+    proof = advice.proof
     if proof is None:
-        return Admission(None, one.unproved or "nothing is recommended", [])
+        return Admission(None, advice.unproved or "nothing is recommended", [])
     free = proof.free
     return Admission(
         proof.accepted,
@@ -234,35 +236,38 @@ def _admission(one: Advice) -> Admission:
     )
 
 
-def _cost(one: Advice, prices: Prices | None) -> MonthlyCost | None:
+def _cost(advice: Advice, prices: Prices | None) -> MonthlyCost | None:
     """Money in cents."""
     if prices is None:
         return None
-    both = (one.cost_a_month(of, prices) if of else None for of in (one.now, one.recommended))
-    return MonthlyCost(*(None if value is None else round(value, 2) for value in both))
+    sizes = (advice.now, advice.recommended)
+    costs = (advice.cost_a_month(size, prices) if size else None for size in sizes)
+    return MonthlyCost(*(None if cost is None else round(cost, 2) for cost in costs))
 
 
-def _joint(one: JointAdvice) -> JointView:
+def _joint(joint: JointAdvice) -> JointView:
     """Cores, bytes, and costs of the coming day in the prices that were given."""
     return JointView(
-        now=_plan(one.now),
-        plan=_plan(one.plan),
-        hpa_utilization_ratio=one.utilization or None,
-        scale_point_now_cores=one.scale_point[0] or None,
-        scale_point_cores=one.scale_point[1] or None,
-        accepted=one.advice.proof.accepted if one.advice and one.advice.proof else None,
-        reason=one.reason,
+        now=_plan(joint.now),
+        plan=_plan(joint.plan),
+        hpa_utilization_ratio=joint.utilization or None,
+        scale_point_now_cores=joint.scale_point[0] or None,
+        scale_point_cores=joint.scale_point[1] or None,
+        accepted=joint.advice.proof.accepted if joint.advice and joint.advice.proof else None,
+        reason=joint.reason,
     )
 
 
-def _plan(one: SizePlan | None) -> SizePlanView | None:
-    return None if one is None else SizePlanView(one.replicas, one.least, one.cpu, math.ceil(one.memory), one.cost)
+def _plan(plan: SizePlan | None) -> SizePlanView | None:
+    return (
+        None if plan is None else SizePlanView(plan.replicas, plan.least, plan.cpu, math.ceil(plan.memory), plan.cost)
+    )
 
 
 def totals(advices: Sequence[Advice], prices: Prices | None) -> Totals:
     """Requests of all pods, where both what is and what should be are known; what is added is no negative saving."""
-    known = [one for one in advices if one.recommended is not None]
-    costs = [cost for one in known if (cost := _cost(one, prices))]
+    known = [advice for advice in advices if advice.recommended is not None]
+    costs = [cost for advice in known if (cost := _cost(advice, prices))]
     memory = _requested(known, "memory_request")
     return Totals(
         len(advices),
@@ -274,7 +279,7 @@ def totals(advices: Sequence[Advice], prices: Prices | None) -> Totals:
 
 
 def _requested(known: Sequence[Advice], name: str) -> Sum:
-    return _sum((getattr(one.now, name), getattr(one.recommended, name), one.replicas) for one in known)
+    return _sum((getattr(advice.now, name), getattr(advice.recommended, name), advice.replicas) for advice in known)
 
 
 def _sum(each: Iterable[tuple[float | None, float | None, int]]) -> Sum:
@@ -288,28 +293,28 @@ def _sum(each: Iterable[tuple[float | None, float | None, int]]) -> Sum:
     )
 
 
-def flat(one: Advice, prices: Prices | None) -> dict[str, Any]:
+def flat(advice: Advice, prices: Prices | None) -> dict[str, Any]:
     """One row of a CSV file."""
-    cost = _cost(one, prices) or MonthlyCost(None, None)
+    cost = _cost(advice, prices) or MonthlyCost(None, None)
     others = {
-        f"{name}_{public}": _by_name(said)[public]
-        for name, said in one.baselines.items()
+        f"{name}_{public}": _by_name(baseline)[public]
+        for name, baseline in advice.baselines.items()
         for public in ("cpu_request_cores", "memory_request_bytes")
     }
     return {
-        **one.id._asdict(),
-        "replicas": one.replicas,
-        "severity": str(one.severity),
-        **{f"{public}_now": value for public, value in _by_name(one.now).items()},
-        **_by_name(one.recommended),
+        **advice.id._asdict(),
+        "replicas": advice.replicas,
+        "severity": str(advice.severity),
+        **{f"{public}_now": value for public, value in _by_name(advice.now).items()},
+        **_by_name(advice.recommended),
         "cost_a_month_now": cost.now,
         "cost_a_month": cost.recommended,
-        "accepted": None if one.proof is None else one.proof.accepted,
-        "refused_because": "; ".join(str(finding) for finding in one.proof.refusals) if one.proof else "",
+        "accepted": None if advice.proof is None else advice.proof.accepted,
+        "refused_because": "; ".join(str(finding) for finding in advice.proof.refusals) if advice.proof else "",
         **others,
-        **{f"previous_{public}": value for public, value in _by_name(one.previous).items()},
-        "reason": one.reason,
-        "message": one.message,
+        **{f"previous_{public}": value for public, value in _by_name(advice.previous).items()},
+        "reason": advice.reason,
+        "message": advice.message,
     }
 
 
@@ -323,19 +328,19 @@ def read_previous(value: Any) -> dict[WorkloadId, Resources]:
     """What an earlier document recommended; raises ValueError where it is none."""
     try:
         return {
-            WorkloadId(one["namespace"], one["kind"], one["name"]): Resources(
-                **{name: one["recommended"][public] for name, public in AMOUNT_FIELDS.items()}
+            WorkloadId(recommendation["namespace"], recommendation["kind"], recommendation["name"]): Resources(
+                **{name: recommendation["recommended"][public] for name, public in AMOUNT_FIELDS.items()}
             )
-            for one in value["recommendations"]
-            if one.get("recommended")
+            for recommendation in value["recommendations"]
+            if recommendation.get("recommended")
         }
     except (KeyError, TypeError) as error:
         raise ValueError(f"not a document of `forecaster recommend -o json`: {error}") from error
 
 
-def changes(one: Advice) -> Mapping[str, tuple[float | None, float | None]]:
+def changes(advice: Advice) -> Mapping[str, tuple[float | None, float | None]]:
     """Amounts that differ from the previous run: before and after; empty without one."""
-    if one.previous is None or one.recommended is None:
+    if advice.previous is None or advice.recommended is None:
         return {}
-    pairs = {name: (getattr(one.previous, name), getattr(one.recommended, name)) for name in AMOUNT_FIELDS}
+    pairs = {name: (getattr(advice.previous, name), getattr(advice.recommended, name)) for name in AMOUNT_FIELDS}
     return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}

@@ -38,13 +38,13 @@ EACH = "Each workload, under the HPA alone → with forecaster:"
 def numbers(account: Account, prices: Prices | None, plain: Account | None = None) -> str:
     """The four numbers of an account in words; pods beside those of `plain` as a change."""
     more = f" ({account.pod_hours / plain.pod_hours - 1.0:+.1%})" if plain is not None and plain.pod_hours else ""
-    said = [
+    figures = [
         f"{UNSERVED} {percent(account.missing_share)}",
         f"{SHORT_MINUTES} {account.short_minutes:.0f}",
         f"{POD_HOURS} {account.pod_hours:.1f}{more}",
         *([f"{MONEY} {account.money:.2f} {prices.currency}".rstrip()] if prices else []),
     ]
-    return ", ".join(said)
+    return ", ".join(figures)
 
 
 def number_cells(account: Account) -> tuple[str, ...]:
@@ -63,20 +63,20 @@ def number_heads(prices: Prices | None) -> tuple[str, ...]:
     return UNSERVED, SHORT_MINUTES, POD_HOURS, money
 
 
-def strategy_columns(whole: Comparison, one: WorkloadComparison | None = None) -> list[PrintedColumn]:
+def strategy_columns(whole: Comparison, compared: WorkloadComparison | None = None) -> list[PrintedColumn]:
     """A row for each strategy, on one workload or on all, and one for what the demand needs at least."""
-    rows = [_strategy_row(strategy, whole, one) for strategy in whole.strategies]
-    needs = one.bound if one else whole.bound()
+    rows = [_strategy_row(strategy, whole, compared) for strategy in whole.strategies]
+    needs = compared.bound if compared else whole.bound()
     bound = ("theoretical minimum", *number_cells(needs), UNKNOWN_AMOUNT, UNKNOWN_AMOUNT, str(needs.changes))
     heads = ("strategy", *number_heads(whole.prices), "at equal cost", "saved", "changes")
     return columns_from(heads, [*rows, bound], (0, 0, 0, 0, 0, 1, 2, 3))
 
 
-def _strategy_row(strategy: Strategy, whole: Comparison, one: WorkloadComparison | None) -> tuple[str, ...]:
+def _strategy_row(strategy: Strategy, whole: Comparison, compared: WorkloadComparison | None) -> tuple[str, ...]:
     name = strategy.name
-    own = one.curves[name].own if one else whole.own(name)
-    ratio = one.ratio(name) if one else whole.ratio(name)
-    saved = one.saved(name) if one else whole.saved(name)
+    own = compared.curves[name].own if compared else whole.own(name)
+    ratio = compared.ratio(name) if compared else whole.ratio(name)
+    saved = compared.saved(name) if compared else whole.saved(name)
     cells = (_or_dash(ratio, "{:.2f}".format), _or_dash(saved, "{:.1%}".format), str(own.changes))
     return (strategy.title, *number_cells(own), *cells)
 
@@ -87,17 +87,17 @@ def _or_dash(value: float | None, spoken: Callable[[float], str]) -> str:
 
 def workload_columns(whole: Comparison) -> list[PrintedColumn]:
     """A row for each workload, those on which forecaster was worse first, and one for all: HPA alone → forecaster."""
-    ours = whole.ours
+    name = whole.forecaster
     rows = [
-        _compared_row(str(one.workload.id), one.curves[HPA.name].own, one.curves[ours].own, one.benefit(ours))
-        for one in whole.ordered()
+        _compared_row(str(each.workload.id), each.curves[HPA.name].own, each.curves[name].own, each.benefit(name))
+        for each in whole.ordered()
     ]
-    rows.append(_compared_row(ALL, whole.own(HPA.name), whole.own(ours), ""))
+    rows.append(_compared_row(ALL, whole.own(HPA.name), whole.own(name), ""))
     return columns_from(("workload", *number_heads(whole.prices), "benefit"), rows, (0, 0, 1, 0, 2, 0))
 
 
-def _compared_row(name: str, plain: Account, ours: Account, benefit: str) -> tuple[str, ...]:
-    pairs = zip(number_cells(plain), number_cells(ours), strict=True)
+def _compared_row(name: str, plain: Account, forecaster: Account, benefit: str) -> tuple[str, ...]:
+    pairs = zip(number_cells(plain), number_cells(forecaster), strict=True)
     return (name, *(change(before, after) for before, after in pairs), benefit)
 
 
@@ -112,40 +112,40 @@ def sentences(whole: Comparison) -> list[str]:
     plain, note = whole.own(HPA.name), f" ({whole.note})" if whole.note else ""
     hours = (whole.until - whole.begin) / HOUR
     began = f"{counted(len(whole.workloads), 'workload')} over {hours:g} h, {span}{note}. With the HPA alone"
-    others = [_told(one, whole) for one in whole.strategies if one.name != HPA.name]
-    found = [whole.verdict(), f"{began}: {numbers(plain, whole.prices)}.", *others]
-    return [*filter(None, [*found, equal_cost_sentence(whole), gate_sentence(whole)])]
+    others = [_strategy_sentence(strategy, whole) for strategy in whole.strategies if strategy.name != HPA.name]
+    figures = [whole.verdict(), f"{began}: {numbers(plain, whole.prices)}.", *others]
+    return [*filter(None, [*figures, equal_cost_sentence(whole), gate_sentence(whole)])]
 
 
-def _told(one: Strategy, whole: Comparison) -> str:
-    own, plain = whole.own(one.name), whole.own(HPA.name)
-    judged = one.name != whole.ours and one.source is not ForecastSource.RECORD
-    worse = [str(each.workload.id) for each in whole.worse(one.name)] if judged else []
-    ratio = whole.ratio(one.name)
+def _strategy_sentence(strategy: Strategy, whole: Comparison) -> str:
+    own, plain = whole.own(strategy.name), whole.own(HPA.name)
+    judged = strategy.name != whole.forecaster and strategy.source is not ForecastSource.RECORD
+    worse = [str(each.workload.id) for each in whole.worse(strategy.name)] if judged else []
+    ratio = whole.ratio(strategy.name)
     equal = f"; at equal cost {ratio:.2f} of the HPA's unserved demand" if ratio is not None else ""
     beaten = f"; worse than the HPA on {listed(worse)}" if worse else ""
-    return f"{one.title}: {numbers(own, whole.prices, plain)}{equal}{beaten}."
+    return f"{strategy.title}: {numbers(own, whole.prices, plain)}{equal}{beaten}."
 
 
 def equal_cost_sentence(whole: Comparison) -> str:
     """Say what the HPA alone does for forecaster's pod-hours, and whether these were well spent; empty without both."""
-    if not any(one.name == whole.ours for one in whole.strategies):
+    if not any(strategy.name == whole.forecaster for strategy in whole.strategies):
         return ""
-    ours, equal = whole.own(whole.ours), whole.equal(whole.ours)
+    forecaster, equal = whole.own(whole.forecaster), whole.equal(whole.forecaster)
     if equal is None:
         return "Some HPA spends its pod-hours at none of the targets tried, so there is no figure at equal cost."
     return (
         f"The HPA alone with targets at which it spends the same pod-hours: {UNSERVED} {percent(equal.missing_share)}, "
-        f"{SHORT_MINUTES} {equal.short_minutes:.0f}. {_worth(short(ours), short(equal))}"
+        f"{SHORT_MINUTES} {equal.short_minutes:.0f}. {_conclusion(short(forecaster), short(equal))}"
     )
 
 
-def _worth(ours: float, equal: float) -> str:
-    if abs(ours - equal) <= NOTABLE_DIFFERENCE * equal:
+def _conclusion(forecaster: float, equal: float) -> str:
+    if abs(forecaster - equal) <= NOTABLE_DIFFERENCE * equal:
         return "So the forecast brought no more than those pods bring without it."
-    if ours > equal:
+    if forecaster > equal:
         return "So the forecast was the worse way to spend them."
-    return f"So for the same cost the forecast removed {1 - ours / equal:.0%} of what was short."
+    return f"So for the same cost the forecast removed {1 - forecaster / equal:.0%} of what was short."
 
 
 def left_out_lines(left_out: Mapping[WorkloadId, str]) -> list[str]:
@@ -243,14 +243,14 @@ def worst_hours(whole: Comparison, most: int = 10) -> list[WorstHour]:
     """The hours in which the HPA alone or forecaster left the most short, the worst first; none without shortage."""
 
     def worst(hour: WorstHour) -> float:
-        return max(hour.missing.get(name, 0.0) for name in (HPA.name, whole.ours))
+        return max(hour.missing.get(name, 0.0) for name in (HPA.name, whole.forecaster))
 
-    hours = [hour for one in whole.workloads for hour in _hours(one, whole.begin)]
+    hours = [hour for compared in whole.workloads for hour in _hours(compared, whole.begin)]
     return sorted((hour for hour in hours if worst(hour) > 0), key=lambda hour: -worst(hour))[:most]
 
 
-def _hours(one: WorkloadComparison, begin: datetime) -> Iterator[WorstHour]:
-    pods = {name: curve.track.missing / one.setup.capacity.amount for name, curve in one.curves.items()}
-    for first in range(0, max((len(some) for some in pods.values()), default=0), MINUTES_AN_HOUR):
-        means = {name: float(np.mean(some[first : first + MINUTES_AN_HOUR])) for name, some in pods.items()}
-        yield WorstHour(one.workload.id, begin + first // MINUTES_AN_HOUR * HOUR, means)
+def _hours(compared: WorkloadComparison, begin: datetime) -> Iterator[WorstHour]:
+    pods = {name: curve.track.missing / compared.setup.capacity.amount for name, curve in compared.curves.items()}
+    for first in range(0, max((len(missing) for missing in pods.values()), default=0), MINUTES_AN_HOUR):
+        means = {name: float(np.mean(missing[first : first + MINUTES_AN_HOUR])) for name, missing in pods.items()}
+        yield WorstHour(compared.workload.id, begin + first // MINUTES_AN_HOUR * HOUR, means)

@@ -35,14 +35,14 @@ EXPLAINED = (
 )
 
 
-def page(one: Comparison, *, title: str = "Replay", further: Iterable[str] = ()) -> str:
+def page(whole: Comparison, *, title: str = "Replay", further: Iterable[str] = ()) -> str:
     """The whole page; `further` sections stand below the table of workloads."""
-    named = f"{title}, {one.begin:%Y-%m-%d %H:%M} to {one.until:%Y-%m-%d %H:%M} UTC"
-    body = [f"<h1>{escape(title)}</h1>", dates(one.begin, one.until), *summary(one)]
-    if one.workloads:
-        body += [*further, *frontier_section(one), *worst_section(one), *workloads_section(one)]
-    left_out = [f"<h2>Left out</h2>{items(left_out_lines(one.left_out))}"] if one.left_out else []
-    return document(named, [*body, *left_out, assumptions_section(one.assumed, one.origin)])
+    named = f"{title}, {whole.begin:%Y-%m-%d %H:%M} to {whole.until:%Y-%m-%d %H:%M} UTC"
+    body = [f"<h1>{escape(title)}</h1>", dates(whole.begin, whole.until), *summary(whole)]
+    if whole.workloads:
+        body += [*further, *frontier_section(whole), *worst_section(whole), *workloads_section(whole)]
+    left_out = [f"<h2>Left out</h2>{items(left_out_lines(whole.left_out))}"] if whole.left_out else []
+    return document(named, [*body, *left_out, assumptions_section(whole.assumed, whole.origin)])
 
 
 def dates(begin: datetime, until: datetime) -> str:
@@ -51,75 +51,75 @@ def dates(begin: datetime, until: datetime) -> str:
     return f'<p class="soft">{first} to {last} UTC</p>'
 
 
-def summary(one: Comparison) -> list[str]:
+def summary(whole: Comparison) -> list[str]:
     """What came of it, where forecaster was worse first, and the figures of every strategy and every workload."""
-    lead = one.verdict()
-    said = [line for line in sentences(one) if line != lead]
-    first = [paragraph(lead, "first worse" if one.worse(one.ours) else "first")] if lead else []
-    if not one.workloads:
-        return [*first, items(said)]
-    figures = [table(strategy_columns(one)), paragraph(COMPARISON_LEGEND, "soft")]
-    each = section("Each workload", EACH_NOTE, workload_columns(one)) if lead else []
-    return [*first, items(said), *figures, *each]
+    lead = whole.verdict()
+    lines = [line for line in sentences(whole) if line != lead]
+    first = [paragraph(lead, "first worse" if whole.worse(whole.forecaster) else "first")] if lead else []
+    if not whole.workloads:
+        return [*first, items(lines)]
+    figures = [table(strategy_columns(whole)), paragraph(COMPARISON_LEGEND, "soft")]
+    each = section("Each workload", EACH_NOTE, workload_columns(whole)) if lead else []
+    return [*first, items(lines), *figures, *each]
 
 
-def frontier_section(one: Comparison) -> list[str]:
+def frontier_section(whole: Comparison) -> list[str]:
     """All workloads together."""
-    curves = {c.name: one.curve(c.name) for c in one.strategies}
+    curves = {c.name: whole.curve(c.name) for c in whole.strategies}
     return [
         "<h2>Cost against shortage</h2>",
         paragraph(EXPLAINED, "soft"),
-        key(one.strategies, coinciding(curves)),
-        frontier(curves, _titles(one), "all workloads"),
+        key(whole.strategies, coinciding(curves)),
+        frontier(curves, _titles(whole), "all workloads"),
     ]
 
 
-def _titles(one: Comparison) -> dict[str, str]:
-    return {strategy.name: strategy.title for strategy in one.strategies}
+def _titles(whole: Comparison) -> dict[str, str]:
+    return {strategy.name: strategy.title for strategy in whole.strategies}
 
 
-def worst_section(one: Comparison) -> list[str]:
+def worst_section(whole: Comparison) -> list[str]:
     """Return the section about when and where the shortage was worst."""
-    hours = worst_hours(one)
+    hours = worst_hours(whole)
     if not hours:
         return ["<h2>Worst hours</h2>", paragraph("Nothing was short under the HPA alone or with forecaster.")]
-    heads = ("hour, UTC", "workload", *(strategy.title for strategy in one.strategies))
+    heads = ("hour, UTC", "workload", *(strategy.title for strategy in whole.strategies))
     rows = [
-        (f"{hour.at:%Y-%m-%d %H:%M}", str(hour.workload), *(f"{hour.missing[c.name]:.2f}" for c in one.strategies))
+        (f"{hour.at:%Y-%m-%d %H:%M}", str(hour.workload), *(f"{hour.missing[c.name]:.2f}" for c in whole.strategies))
         for hour in hours
     ]
     return section("Worst hours", WORST, columns_from(heads, rows, [0] * len(heads), texts=2), total=False)
 
 
-def workloads_section(one: Comparison) -> list[str]:
+def workloads_section(whole: Comparison) -> list[str]:
     """Each workload, those on which forecaster was worse first and opened."""
-    ours, worse, titles = one.ours, one.worse(one.ours), _titles(one)
+    forecaster, worse, titles = whole.forecaster, whole.worse(whole.forecaster), _titles(whole)
     colours = [("demand", "demand"), (style_of(HPA.name), titles[HPA.name])]
-    if ours in titles:
-        colours.append((OWN_STYLE, titles[ours]))
-    shown = [_workload(each, one, opened=i == 0, worse=each in worse) for i, each in enumerate(one.ordered())]
+    if forecaster in titles:
+        colours.append((OWN_STYLE, titles[forecaster]))
+    shown = [_workload(each, whole, opened=i == 0, worse=each in worse) for i, each in enumerate(whole.ordered())]
     return ["<h2>Workloads</h2>", swatch(colours), *shown]
 
 
-def _workload(one: WorkloadComparison, whole: Comparison, *, opened: bool, worse: bool) -> str:
-    told = f"unserved demand {percent(one.curves[HPA.name].own.missing_share)} under the HPA alone"
-    if whole.ours in one.curves:
-        told += f", {percent(one.curves[whole.ours].own.missing_share)} with forecaster"
+def _workload(compared: WorkloadComparison, whole: Comparison, *, opened: bool, worse: bool) -> str:
+    shortages = f"unserved demand {percent(compared.curves[HPA.name].own.missing_share)} under the HPA alone"
+    if whole.forecaster in compared.curves:
+        shortages += f", {percent(compared.curves[whole.forecaster].own.missing_share)} with forecaster"
     mark = '<span class="bad">worse than the HPA</span>' if worse else ""
     titles: Mapping[str, str] = _titles(whole)
-    curves = {name: curve.points for name, curve in one.curves.items()}
+    curves = {name: curve.points for name, curve in compared.curves.items()}
     return (
-        f"<details{' open' if opened else ''}><summary><b>{escape(str(one.workload.id))}</b>{mark}"
-        f'<span class="soft">{told}</span></summary>{trajectory(one, whole.begin, titles)}'
-        f"{paragraph(gate_detail(whole, one.workload.id), 'soft')}"
-        f"{table(strategy_columns(whole, one))}{key(whole.strategies, coinciding(curves))}"
-        f"{frontier(curves, titles, str(one.workload.id))}</details>"
+        f"<details{' open' if opened else ''}><summary><b>{escape(str(compared.workload.id))}</b>{mark}"
+        f'<span class="soft">{shortages}</span></summary>{trajectory(compared, whole.begin, titles)}'
+        f"{paragraph(gate_detail(whole, compared.workload.id), 'soft')}"
+        f"{table(strategy_columns(whole, compared))}{key(whole.strategies, coinciding(curves))}"
+        f"{frontier(curves, titles, str(compared.workload.id))}</details>"
     )
 
 
 def assumptions_section(assumed: Assumptions, origin: str) -> str:
     """What was assumed, and what a replay cannot know."""
-    start_ups = ", ".join(f"{one.total_seconds():g} s" for one in assumed.start_ups)
+    start_ups = ", ".join(f"{start_up.total_seconds():g} s" for start_up in assumed.start_ups)
     timing = assumed.timing
     text = (
         f"Pods serve {start_ups} after they are asked for; the HPA syncs every {timing.sync.total_seconds():g} s and "

@@ -132,25 +132,25 @@ class ComparisonView(msgspec.Struct, frozen=True):
     """The outcome in sentences, where forecaster was worse first."""
 
 
-def comparison_view(one: Comparison, *, tracks: bool = True) -> ComparisonView:
+def comparison_view(whole: Comparison, *, tracks: bool = True) -> ComparisonView:
     """Return the comparison as one document."""
-    priced = one.prices is not None
+    priced = whole.prices is not None
     return ComparisonView(
-        begin=one.begin,
-        until=one.until,
-        origin=one.origin,
-        assumed=_assumptions(one.assumed),
-        titles={strategy.name: strategy.title for strategy in one.strategies},
-        total={strategy.name: _total(one, strategy.name) for strategy in one.strategies},
-        needs=account_view(one.bound(), priced=priced),
-        workloads=[_workload(each, one, tracks=tracks) for each in one.workloads],
-        left_out=[LeftOutView(*id_, reason) for id_, reason in one.left_out.items()],
-        seconds=dict(one.seconds),
-        limits=limits_of(one.assumed.feedback),
-        summary=sentences(one),
+        begin=whole.begin,
+        until=whole.until,
+        origin=whole.origin,
+        assumed=_assumptions(whole.assumed),
+        titles={strategy.name: strategy.title for strategy in whole.strategies},
+        total={strategy.name: _total(whole, strategy.name) for strategy in whole.strategies},
+        needs=account_view(whole.bound(), priced=priced),
+        workloads=[_workload(each, whole, tracks=tracks) for each in whole.workloads],
+        left_out=[LeftOutView(*id_, reason) for id_, reason in whole.left_out.items()],
+        seconds=dict(whole.seconds),
+        limits=limits_of(whole.assumed.feedback),
+        summary=sentences(whole),
         gates=[
-            GateView(*id_, one.begin + at.minute * MINUTE, at.gate.state, at.gate.forecaster, at.gate.why)
-            for id_, stood in one.gates.items()
+            GateView(*id_, whole.begin + at.minute * MINUTE, at.gate.state, at.gate.forecaster, at.gate.why)
+            for id_, stood in whole.gates.items()
             for at in stood
         ],
     )
@@ -170,7 +170,7 @@ def account_view(account: Account, *, priced: bool) -> AccountView:
 
 def _assumptions(assumed: Assumptions) -> AssumptionsView:
     return AssumptionsView(
-        start_up_seconds=[one.total_seconds() for one in assumed.start_ups],
+        start_up_seconds=[start_up.total_seconds() for start_up in assumed.start_ups],
         hpa_sync_seconds=assumed.timing.sync.total_seconds(),
         metrics_delay_seconds=assumed.timing.metrics_delay.total_seconds(),
         decision_delay_seconds=assumed.timing.decision_delay.total_seconds(),
@@ -181,32 +181,32 @@ def _assumptions(assumed: Assumptions) -> AssumptionsView:
     )
 
 
-def _total(one: Comparison, name: str) -> CurveView:
+def _total(whole: Comparison, name: str) -> CurveView:
     """The sum over workloads."""
-    priced = one.prices is not None
-    points = [PointView(share, account_view(account, priced=priced)) for share, account in one.curve(name).items()]
-    return CurveView(account_view(one.own(name), priced=priced), one.ratio(name), one.saved(name), points)
+    priced = whole.prices is not None
+    points = [PointView(share, account_view(account, priced=priced)) for share, account in whole.curve(name).items()]
+    return CurveView(account_view(whole.own(name), priced=priced), whole.ratio(name), whole.saved(name), points)
 
 
-def _workload(one: WorkloadComparison, whole: Comparison, *, tracks: bool) -> WorkloadView:
+def _workload(compared: WorkloadComparison, whole: Comparison, *, tracks: bool) -> WorkloadView:
     priced = whole.prices is not None
     return WorkloadView(
-        *one.workload.id,
-        fills=str(one.setup.capacity.signal),
-        pod_capacity=one.setup.capacity.amount,
-        needs=account_view(one.bound, priced=priced),
-        strategies={name: _curve(one, name, priced=priced, tracks=tracks) for name in one.curves},
-        benefit=str(one.benefit(whole.ours)) if whole.ours in one.curves else None,
+        *compared.workload.id,
+        fills=str(compared.setup.capacity.signal),
+        pod_capacity=compared.setup.capacity.amount,
+        needs=account_view(compared.bound, priced=priced),
+        strategies={name: _curve(compared, name, priced=priced, tracks=tracks) for name in compared.curves},
+        benefit=str(compared.benefit(whole.forecaster)) if whole.forecaster in compared.curves else None,
     )
 
 
-def _curve(one: WorkloadComparison, name: str, *, priced: bool, tracks: bool) -> CurveView:
-    curve = one.curves[name]
+def _curve(compared: WorkloadComparison, name: str, *, priced: bool, tracks: bool) -> CurveView:
+    curve = compared.curves[name]
     track = curve.track
     return CurveView(
         own=account_view(curve.own, priced=priced),
-        missing_at_equal_cost=one.ratio(name),
-        pod_hours_saved_at_equal_shortage=one.saved(name),
+        missing_at_equal_cost=compared.ratio(name),
+        pod_hours_saved_at_equal_shortage=compared.saved(name),
         frontier=[PointView(share, account_view(account, priced=priced)) for share, account in curve.points.items()],
         track=TrackView(track.asked.tolist(), track.ready.tolist(), track.floor.tolist(), track.missing.tolist())
         if tracks
@@ -221,12 +221,12 @@ def print_comparison(whole: Comparison, output: Output) -> None:
         table=lambda wide: _print(whole, wide=wide),
         document=lambda: view,
         rows=lambda: [
-            {"namespace": one.namespace, "kind": one.kind, "name": one.name, "strategy": name}
+            {"namespace": workload.namespace, "kind": workload.kind, "name": workload.name, "strategy": name}
             | flat(msgspec.to_builtins(msgspec.structs.replace(curve, track=None)))
-            for one in view.workloads
-            for name, curve in one.strategies.items()
+            for workload in view.workloads
+            for name, curve in workload.strategies.items()
         ],
-        ids=lambda: (one.workload.id for one in whole.workloads),
+        ids=lambda: (compared.workload.id for compared in whole.workloads),
     )
     print_as(output, result)
 

@@ -61,67 +61,68 @@ class DiffView(msgspec.Struct, frozen=True):
     differences: list[DifferenceView]
 
 
-def print_recorded(found: Sequence[tuple[WorkloadId, Decision]], length: str, output: Output) -> None:
+def print_recorded(recorded: Sequence[tuple[WorkloadId, Decision]], length: str, output: Output) -> None:
     """The changes within `length`, in the order of time."""
-    views = [recorded_view(id_, one) for id_, one in found]
-    told = "" if views else f"Nothing changed within {length}."
-    ids = sorted({id_ for id_, _ in found})
-    print_listing(HistoryView(views), views, _recorded_columns(views), output, ids=ids, told=told)
+    views = [recorded_view(id_, decision) for id_, decision in recorded]
+    summary = "" if views else f"Nothing changed within {length}."
+    ids = sorted({id_ for id_, _ in recorded})
+    print_listing(HistoryView(views), views, _recorded_columns(views), output, ids=ids, summary=summary)
 
 
-def recorded_view(id_: WorkloadId, one: Decision) -> RecordedView:
+def recorded_view(id_: WorkloadId, decision: Decision) -> RecordedView:
     """A recorded decision, public."""
-    now, wanted = one.decided.replicas_now, one.decided.replicas
-    return RecordedView(one.at, *id_, now, wanted, verdict_of(now, wanted), one.decided.reason, one.message)
+    decided, now, desired = decision.decided, decision.decided.replicas_now, decision.decided.replicas
+    return RecordedView(decision.at, *id_, now, desired, verdict_of(now, desired), decided.reason, decision.message)
 
 
 def _recorded_columns(views: Sequence[RecordedView]) -> list[PrintedColumn]:
     return [
-        PrintedColumn("AT (UTC)", [f"{one.at:%Y-%m-%d %H:%M}" for one in views]),
-        PrintedColumn("WORKLOAD", [f"{one.namespace}/{one.name}" for one in views]),
-        PrintedColumn("REPLICAS", [f"{one.replicas_now} → {_wanted(one)}" for one in views]),
-        PrintedColumn("REASON", [one.reason for one in views]),
-        PrintedColumn("WHY", [one.message for one in views], rank=1, words=True),
+        PrintedColumn("AT (UTC)", [f"{view.at:%Y-%m-%d %H:%M}" for view in views]),
+        PrintedColumn("WORKLOAD", [f"{view.namespace}/{view.name}" for view in views]),
+        PrintedColumn("REPLICAS", [f"{view.replicas_now} → {_desired(view)}" for view in views]),
+        PrintedColumn("REASON", [view.reason for view in views]),
+        PrintedColumn("WHY", [view.message for view in views], rank=1, words=True),
     ]
 
 
-def _wanted(one: RecordedView) -> int | str:
+def _desired(view: RecordedView) -> int | str:
     """The count, which may be 0; in words where the decision was to hold."""
-    return one.verdict if one.replicas is None else one.replicas
+    return view.verdict if view.replicas is None else view.replicas
 
 
-def print_differences(pairs: Sequence[Pair], looked_at: int, output: Output) -> None:
+def print_differences(pairs: Sequence[Pair], compared: int, output: Output) -> None:
     """What two policies decide differently, of so many workloads."""
-    views = [difference_view(one, two) for one, two in pairs]
-    told = f"{len(views)} of {looked_at} workloads would be decided differently."
-    print_listing(DiffView(views), views, _difference_columns(views), output, told=told)
+    views = [difference_view(first, second) for first, second in pairs]
+    summary = f"{len(views)} of {compared} workloads would be decided differently."
+    print_listing(DiffView(views), views, _difference_columns(views), output, summary=summary)
 
 
-def numbers_of(one: Recommendation) -> tuple[object, ...]:
+def numbers_of(recommendation: Recommendation) -> tuple[object, ...]:
     """Count and sizes that were decided; other words about the same numbers are no other decision."""
-    resized = one.resources.resources if isinstance(one.resources, Resize) else one.resources_now
-    return isinstance(one.replicas, Hold), one.wanted_replicas, resized
+    sizes = recommendation.resources
+    resized = sizes.resources if isinstance(sizes, Resize) else recommendation.resources_now
+    return isinstance(recommendation.replicas, Hold), recommendation.wanted_replicas, resized
 
 
-def difference_view(one: Recommendation, two: Recommendation) -> DifferenceView:
+def difference_view(first: Recommendation, second: Recommendation) -> DifferenceView:
     """The decision of the first policy beside that of the second."""
     return DifferenceView(
-        *one.id,
-        replicas_now=one.replicas_now,
-        replicas_from=one.wanted_replicas,
-        replicas_to=two.wanted_replicas,
-        reason_from=str(one.replicas.reason),
-        reason_to=str(two.replicas.reason),
-        resources_differ=numbers_of(one)[-1] != numbers_of(two)[-1],
+        *first.id,
+        replicas_now=first.replicas_now,
+        replicas_from=first.wanted_replicas,
+        replicas_to=second.wanted_replicas,
+        reason_from=str(first.replicas.reason),
+        reason_to=str(second.replicas.reason),
+        resources_differ=numbers_of(first)[-1] != numbers_of(second)[-1],
     )
 
 
 def _difference_columns(views: Sequence[DifferenceView]) -> list[PrintedColumn]:
     return [
-        PrintedColumn("WORKLOAD", [f"{one.namespace}/{one.name}" for one in views]),
-        PrintedColumn("NOW", [str(one.replicas_now) for one in views], right=True),
-        PrintedColumn("FROM", [str(one.replicas_from) for one in views], right=True),
-        PrintedColumn("TO", [str(one.replicas_to) for one in views], right=True),
-        PrintedColumn("REASON", [change(one.reason_from, one.reason_to) for one in views], rank=1),
-        PrintedColumn("SIZES", ["differ" if one.resources_differ else "" for one in views], rank=2),
+        PrintedColumn("WORKLOAD", [f"{view.namespace}/{view.name}" for view in views]),
+        PrintedColumn("NOW", [str(view.replicas_now) for view in views], right=True),
+        PrintedColumn("FROM", [str(view.replicas_from) for view in views], right=True),
+        PrintedColumn("TO", [str(view.replicas_to) for view in views], right=True),
+        PrintedColumn("REASON", [change(view.reason_from, view.reason_to) for view in views], rank=1),
+        PrintedColumn("SIZES", ["differ" if view.resources_differ else "" for view in views], rank=2),
     ]

@@ -123,12 +123,12 @@ def noted(moments: Iterable[Moment], decisions: Decisions) -> Iterator[Moment]:
 
 def demo_view(last: Moment, whole: Comparison) -> DemoView:
     """Return the result of the demo as one document."""
-    recommendations = sorted(last.outcome.recommendations, key=lambda one: one.id)
-    return DemoView([recommendation_view(one) for one in recommendations], comparison_view(whole, tracks=False))
+    rows = sorted(last.outcome.recommendations, key=lambda row: row.id)
+    return DemoView([recommendation_view(row) for row in rows], comparison_view(whole, tracks=False))
 
 
 def _print_recommendations(outcome: Outcome, output: Output) -> None:
-    print_outcome(outcome, {one.id for one in outcome.recommendations}, output)
+    print_outcome(outcome, {row.id for row in outcome.recommendations}, output)
 
 
 ORIGIN = "The load is real (Crane, NASA-HTTP, Numenta NAB, Bitbrains), the cluster around it is made up: docs/demo.md."
@@ -209,7 +209,7 @@ def frame(moment: Moment, begin: datetime, length: timedelta, console: Console) 
         ProgressBar(total=length / HOUR, completed=(moment.now - begin) / HOUR, width=20),
         Text("Ctrl-C ends it", style="dim"),
     )
-    table = table_of(sorted(moment.outcome.recommendations, key=lambda one: one.id), console.width)
+    table = table_of(sorted(moment.outcome.recommendations, key=lambda row: row.id), console.width)
     return Group(head, "", table, "", *_so_far(moment))
 
 
@@ -218,7 +218,7 @@ def _clock(moment: Moment, begin: datetime, length: timedelta) -> str:
 
 
 def _so_far(moment: Moment) -> tuple[str, str]:
-    raised = sum(one.replicas.reason is Reason.FORECAST for one in moment.outcome.recommendations)
+    raised = sum(row.replicas.reason is Reason.FORECAST for row in moment.outcome.recommendations)
     return (
         f"plain HPA {_spent(moment.plain)}",
         f"recommended floor {_spent(moment.floored)}, {raised} raised by the forecast now",
@@ -226,7 +226,7 @@ def _so_far(moment: Moment) -> tuple[str, str]:
 
 
 def _spent(simulated: Simulated) -> str:
-    account = total(one.account for one in simulated.values())
+    account = total(run.account for run in simulated.values())
     return f"{account.pod_hours:.0f} pod-hours, {account.short_minutes:.0f} min short"
 
 

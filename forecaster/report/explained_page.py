@@ -39,20 +39,21 @@ class Explained:
     paths: Mapping[str, StepForecast]
 
 
-def explained_page(found: Sequence[Explained], history: Histories) -> str:
+def explained_page(workloads: Sequence[Explained], history: Histories) -> str:
     """One file that loads nothing."""
-    at = f"{found[0].decided.at:%Y-%m-%d %H:%M} UTC"
-    title = str(found[0].decided.id) if len(found) == 1 else f"{len(found)} workloads"
+    at = f"{workloads[0].decided.at:%Y-%m-%d %H:%M} UTC"
+    title = str(workloads[0].decided.id) if len(workloads) == 1 else f"{len(workloads)} workloads"
     parts = [f"<h1>{escape(title)}</h1>", paragraph(f"Why these numbers, {at}", "soft"), KEY]
     windows = windows_of(history)
-    return document(f"{title}, {at}", [*parts, *(part for one in found for part in _workload(one, windows))])
+    parts += [part for workload in workloads for part in _workload(workload, windows)]
+    return document(f"{title}, {at}", parts)
 
 
-def _workload(one: Explained, windows: Mapping[str, Window]) -> Iterable[str]:
-    head, *steps = one.lines
+def _workload(workload: Explained, windows: Mapping[str, Window]) -> Iterable[str]:
+    head, *steps = workload.lines
     yield f"<h2>{escape(head)}</h2>"
-    for view in one.decided.signals:
-        yield _picture(one.decided.id, one.decided.at, view, windows, one.paths.get(view.signal))
+    for view in workload.decided.signals:
+        yield _picture(workload.decided.id, workload.decided.at, view, windows, workload.paths.get(view.signal))
     yield "".join(
         f'<p style="margin-left:{(len(line) - len(line.lstrip())) / 2}em">{_step(line.strip())}</p>' for line in steps
     )

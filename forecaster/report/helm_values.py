@@ -16,7 +16,7 @@ from forecaster.config.files import read_file
 from forecaster.domain.amounts import counted
 from forecaster.domain.quantity import QuantityError
 from forecaster.errors import ConfigError, Fault, nearest
-from forecaster.report.advice import in_currency, risk_columns, spoken, target_lines, told_cost, why_unpatched
+from forecaster.report.advice import cost_change, in_currency, risk_columns, spoken, target_lines, why_unpatched
 from forecaster.report.printed import PrintedColumn, change, markdown_table
 from forecaster.vertical.admission.advice import AMOUNTS, Advice, moved, sum_of
 from forecaster.vertical.admission.cluster import POD
@@ -78,30 +78,30 @@ def helm_values(advices: Sequence[Advice], chosen: Container[WorkloadId], files:
     below: Tree = {}
     for file in files.values:
         below = _merged(below, read_file(file))
-    ours = read_file(files.overlay) if files.overlay.exists() else {}
-    places = places_of(files, advices, below, ours)
-    of_chosen = [one for one in places if one.advice.id in chosen]
-    changes = {one.key: one for one in of_chosen if moved(one.before, one.after, share)}
+    previous = read_file(files.overlay) if files.overlay.exists() else {}
+    places = places_of(files, advices, below, previous)
+    of_chosen = [place for place in places if place.advice.id in chosen]
+    changes = {place.key: place for place in of_chosen if moved(place.before, place.after, share)}
     overlay: Tree = {}
-    for one in places:
-        new = one.recommended if one.key in changes else None
-        if block := _block(new, _at(below, one.path)) if new else _at(ours, one.path):
-            _put(overlay, one.path, block)
-    silent = [one for one in of_chosen if one.recommended is None and one.advice.recommended]
-    unwritten = [f"{one.key}: not written: {why_unpatched(one.advice)}" for one in silent]
+    for place in places:
+        new = place.recommended if place.key in changes else None
+        if block := _block(new, _at(below, place.path)) if new else _at(previous, place.path):
+            _put(overlay, place.path, block)
+    silent = [place for place in of_chosen if place.recommended is None and place.advice.recommended]
+    unwritten = [f"{place.key}: not written: {why_unpatched(place.advice)}" for place in silent]
     return HelmValues(HEADER + yaml.safe_dump(overlay, sort_keys=False), places, list(changes.values()), unwritten)
 
 
 # The map.
 
 
-def places_of(files: HelmFiles, advices: Iterable[Advice], below: Tree, ours: Tree) -> list[Place]:
+def places_of(files: HelmFiles, advices: Iterable[Advice], below: Tree, previous: Tree) -> list[Place]:
     """Return the places that the map states. Raises ConfigError with every fault."""
-    present = _merged(below, ours)
+    present = _merged(below, previous)
     by_name: dict[str, list[Advice]] = {}
     for advice in advices:
         by_name.setdefault(str(advice.id), []).append(advice)
-    found, faults = [], []
+    places, faults = [], []
     for key, text in ((str(key), text) for key, text in read_file(files.paths).items()):
         path = tuple(part.replace("\\.", ".") for part in re.split(r"(?<!\\)\.", str(text)))
         wrong = [*_container_faults(key, by_name), *(_path_faults(path, below) if files.values else ())]
@@ -113,26 +113,26 @@ def places_of(files: HelmFiles, advices: Iterable[Advice], below: Tree, ours: Tr
             wrong.append(f"the values have no size there: {error}; write requests and limits such as 250m and 1Gi")
         faults += [Fault(key, text, why) for why in wrong]
         if not wrong:
-            found.append(Place(key, path, by_name[key.rpartition("/")[0]][0], before))
-    for first, second in pairwise(sorted(found, key=lambda one: one.path)):
+            places.append(Place(key, path, by_name[key.rpartition("/")[0]][0], before))
+    for first, second in pairwise(sorted(places, key=lambda place: place.path)):
         if second.path[: len(first.path)] == first.path:
             faults.append(Fault(second.key, ".".join(second.path), f"{first.key} has {'.'.join(first.path)} already"))
     if faults:
         raise ConfigError(str(files.paths), faults)
-    return found
+    return places
 
 
 def _container_faults(key: str, known: Mapping[str, Sequence[Advice]]) -> Iterator[str]:
     workload, _, container = key.rpartition("/")
     there = known.get(workload, ())
-    names = {*there[0].values, *(one.name for one in there[0].sizes)} - {POD, ""} if there and there[0].values else ()
+    names = {*there[0].values, *(size.name for size in there[0].sizes)} - {POD, ""} if there and there[0].values else ()
     if workload.count("/") != 1 or not container:
         yield "write NAMESPACE/NAME/CONTAINER"
     elif not there:
         near = nearest(workload, known)
         yield f"no such workload; {f'did you mean {near[0]}?' if near else '`forecaster once -o name` lists them'}"
     elif len(there) > 1:
-        yield f"{' and '.join(one.id.kind for one in there)} have this name: choose by --kind"
+        yield f"{' and '.join(advice.id.kind for advice in there)} have this name: choose by --kind"
     elif names and container not in names:
         yield f"no such container; there are {', '.join(sorted(names))}"
 
@@ -162,7 +162,7 @@ def _merged(below: Tree, above: Tree) -> Tree:
 
 def _at(tree: Tree, path: Sequence[str]) -> Tree:
     for name in path:
-        tree = found if isinstance(found := tree.get(name), dict) else {}
+        tree = child if isinstance(child := tree.get(name), dict) else {}
     return tree
 
 
@@ -174,7 +174,9 @@ def _put(tree: Tree, path: Sequence[str], block: Tree) -> None:
 
 def _requirements(block: Tree) -> Requirements:
     each = ((block.get(kind) or {}) for kind in KINDS)
-    return Requirements(*(parsed({name: of[name] for name in COMPUTE if of.get(name) is not None}) for of in each))
+    return Requirements(
+        *(parsed({name: amounts[name] for name in COMPUTE if amounts.get(name) is not None}) for amounts in each)
+    )
 
 
 def _block(after: Requirements, below: Tree) -> Tree:
@@ -187,17 +189,18 @@ def _block(after: Requirements, below: Tree) -> Tree:
 # The text of a pull request.
 
 
-def changes_text(found: HelmValues, share: float, prices: Prices | None) -> str:
+def changes_text(values: HelmValues, share: float, prices: Prices | None) -> str:
     """Return sizes, risk and money of what changes as Markdown."""
-    changes, whole = found.changes, counted(len(found.places), "container")
+    changes, whole = values.changes, counted(len(values.places), "container")
     lines = [f"{len(changes)} of {whole} moved by more than {share * 100:g} % of what Git has."]
     if changes:
         lines += [markdown_table(list(_columns(changes, prices))), RISK]
-    costs_of_both = (_costs(one, prices) for one in changes) if prices else ()
+    costs_of_both = (_costs(place, prices) for place in changes) if prices else ()
     if prices and (pairs := [(now, then) for now, then in costs_of_both if None not in (now, then)]):
         now, then = (sum(filter(None, costs)) for costs in zip((0.0, 0.0), *pairs, strict=True))
-        some = f", {counted(len(pairs), 'container')} of which Git has the requests"
-        among = "" if len(pairs) == len(changes) else some
+        among = (
+            f", {counted(len(pairs), 'container')} of which Git has the requests" if len(pairs) < len(changes) else ""
+        )
         lines.append(f"Cost a month{in_currency(prices)}{among}: {now:,.2f} → {then:,.2f} ({then - now:+,.2f}).")
     return "\n\n".join(lines) + "\n"
 
@@ -206,32 +209,32 @@ RISK = "CPU RISK is the share of time in which CPU wants more than the recommend
 
 
 def _columns(changes: Sequence[Place], prices: Prices | None) -> Iterator[PrintedColumn]:
-    sizes = [_sizes(one) for one in changes]
-    yield PrintedColumn("CONTAINER", [one.key for one in changes])
+    sizes, pairs = [_sizes(place) for place in changes], [(place.before, place.after) for place in changes]
+    yield PrintedColumn("CONTAINER", [place.key for place in changes])
     for resource, name in AMOUNTS:
-        cells = [change(*(spoken(resource, getattr(of, name)) for of in (one.before, one.after))) for one in changes]
+        cells = [change(*(spoken(resource, getattr(size, name)) for size in pair)) for pair in pairs]
         yield PrintedColumn(name.upper().replace("_", " "), cells, right=True)
-    yield PrintedColumn("PODS", [str(one.advice.replicas) for one in changes], right=True)
+    yield PrintedColumn("PODS", [str(place.advice.replicas) for place in changes], right=True)
     if prices:
-        yield PrintedColumn("COST A MONTH", [told_cost(*_costs(one, prices)) for one in changes], right=True)
+        yield PrintedColumn("COST A MONTH", [cost_change(*_costs(place, prices)) for place in changes], right=True)
     yield from risk_columns(sizes)
     yield PrintedColumn(
-        "WHY", [_why(one, [size.message for size in each]) for one, each in zip(changes, sizes, strict=True)]
+        "WHY", [_why(place, [size.message for size in each]) for place, each in zip(changes, sizes, strict=True)]
     )
 
 
-def _sizes(one: Place) -> list[ContainerSize]:
+def _sizes(place: Place) -> list[ContainerSize]:
     """The size of the container, or those of the pod where usage has other names."""
-    own = [size for size in one.advice.sizes if size.name == one.key.rpartition("/")[2]]
-    return own or list(one.advice.sizes)
+    own = [size for size in place.advice.sizes if size.name == place.key.rpartition("/")[2]]
+    return own or list(place.advice.sizes)
 
 
-def _costs(one: Place, prices: Prices) -> tuple[float | None, float | None]:
-    return one.advice.cost_a_month(one.before, prices), one.advice.cost_a_month(one.after, prices)
+def _costs(place: Place, prices: Prices) -> tuple[float | None, float | None]:
+    return place.advice.cost_a_month(place.before, prices), place.advice.cost_a_month(place.after, prices)
 
 
-def _why(one: Place, messages: Sequence[str]) -> str:
+def _why(place: Place, messages: Sequence[str]) -> str:
     """The sentences of a size; what its HPA needs; why the nearest that the cluster takes is written in its place."""
-    refusals = one.advice.proof.refusals if one.advice.proof else ()
+    refusals = place.advice.proof.refusals if place.advice.proof else ()
     nearest_taken = [f"the nearest that the cluster takes: {refusal}" for refusal in refusals[:1]]
-    return "; ".join([*messages, *target_lines(one.advice), *nearest_taken])
+    return "; ".join([*messages, *target_lines(place.advice), *nearest_taken])

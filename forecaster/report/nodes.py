@@ -42,24 +42,24 @@ def _printable(ahead: NodeForecast) -> Printable:
         table=lambda wide: print_tables(ahead, wide=wide),
         document=lambda: document(ahead),
         rows=lambda: [{"pool": pool.pool.name, **flat_window(each)} for pool in ahead.pools for each in pool.windows],
-        ids=lambda: (one.pool.name for one in ahead.pools),
+        ids=lambda: (pool.pool.name for pool in ahead.pools),
     )
 
 
 def capacity_buffers(ahead: NodeForecast) -> list[dict[str, Any]]:
     """A PodTemplate and a CapacityBuffer for each pool; a pool that needs none has a buffer of no replicas."""
-    pools = {one.pool.name: one.pool for one in ahead.pools}
-    return [each for wanted in ahead.headroom for each in buffers(wanted, pools[wanted.pool])]
+    pools = {pool.pool.name: pool.pool for pool in ahead.pools}
+    return [each for headroom in ahead.headroom for each in buffers(headroom, pools[headroom.pool])]
 
 
 def headroom_manifests(ahead: NodeForecast, image: str) -> list[dict[str, Any]]:
     """One priority class, and a Deployment for each pool; a pool that needs none has one of no replicas."""
-    pools = {one.pool.name: one.pool for one in ahead.pools}
-    found: list[dict[str, Any]] = []
-    for wanted in ahead.headroom:
-        priority, deployment = manifests(wanted, pools[wanted.pool], image)
-        found += [deployment] if found else [priority, deployment]
-    return found
+    pools = {pool.pool.name: pool.pool for pool in ahead.pools}
+    objects: list[dict[str, Any]] = []
+    for headroom in ahead.headroom:
+        priority, deployment = manifests(headroom, pools[headroom.pool], image)
+        objects += [deployment] if objects else [priority, deployment]
+    return objects
 
 
 def pool_metrics(ahead: NodeForecast) -> CollectorRegistry:
@@ -77,19 +77,19 @@ def pool_metrics(ahead: NodeForecast) -> CollectorRegistry:
         "used_cpu": gauge("used_cpu_cores", "Usage ahead.", "ahead_minutes"),
         "used_memory": gauge("used_memory_bytes", "Usage ahead.", "ahead_minutes"),
     }
-    for one in ahead.pools:
-        nodes.labels(one.pool.name).set(len(one.pool.nodes))
-        needed.labels(one.pool.name).set(one.nodes_needed)
-        for window in one.windows:
+    for pool in ahead.pools:
+        nodes.labels(pool.pool.name).set(len(pool.pool.nodes))
+        needed.labels(pool.pool.name).set(pool.nodes_needed)
+        for window in pool.windows:
             minutes = str(int((window.begin - ahead.at).total_seconds()) // 60)
             for name, each in ahead_of.items():
-                each.labels(one.pool.name, minutes).set(getattr(window, name).value)
-    for wanted in ahead.headroom:
-        placeholders.labels(wanted.pool).set(wanted.replicas)
+                each.labels(pool.pool.name, minutes).set(getattr(window, name).value)
+    for headroom in ahead.headroom:
+        placeholders.labels(headroom.pool).set(headroom.replicas)
     return registry
 
 
-MOST_NODES_SHOWN = 10
+MAX_NODES_SHOWN = 10
 
 
 def print_tables(ahead: NodeForecast, *, wide: bool = False) -> None:
@@ -97,23 +97,24 @@ def print_tables(ahead: NodeForecast, *, wide: bool = False) -> None:
     if not ahead.pools:
         print_text("No nodes are known: give --objects, or let Prometheus scrape kube-state-metrics.")
         return
-    for one in ahead.pools:
-        print_text(_title(one, ahead))
-        print_table(window_columns(one, ahead), wide=wide)
-    print_text(*(f"headroom {one.pool}: {one.replicas} placeholders ({one.reason})" for one in ahead.headroom))
+    for pool in ahead.pools:
+        print_text(_title(pool, ahead))
+        print_table(window_columns(pool, ahead), wide=wide)
+    for headroom in ahead.headroom:
+        print_text(f"headroom {headroom.pool}: {headroom.replicas} placeholders ({headroom.reason})")
     if ahead.pressures:
         print_table(pressure_columns(ahead), wide=wide)
     if ahead.unplaced:
         print_text(f"on no known node: {', '.join(ahead.unplaced)}")
 
 
-def _title(one: PoolForecast, ahead: NodeForecast) -> str:
-    there, most = len(one.pool.nodes), one.nodes_needed - len(one.pool.nodes)
-    reached = [[each for each in one.windows if each.packing.new_nodes >= least] for least in (1, most)]
+def _title(pool: PoolForecast, ahead: NodeForecast) -> str:
+    there, most = len(pool.pool.nodes), pool.nodes_needed - len(pool.pool.nodes)
+    reached = [[each for each in pool.windows if each.packing.new_nodes >= least] for least in (1, most)]
     needs = {each[0].packing.new_nodes: each[0].begin for each in reached if each and most}
     grows = ", ".join(f"{there + more} needed from {since:%a %H:%M}" for more, since in needs.items()) or "enough"
-    free = f"{one.requested_cpu:.1f} of {one.allocatable_cpu:.1f} cores requested"
-    return f"pool {one.pool.name}: {counted(there, 'node')}, {grows}; {free}; quantile {ahead.quantile:g}"
+    free = f"{pool.requested_cpu:.1f} of {pool.allocatable_cpu:.1f} cores requested"
+    return f"pool {pool.pool.name}: {counted(there, 'node')}, {grows}; {free}; quantile {ahead.quantile:g}"
 
 
 SHOWN_SUMS = (
@@ -124,16 +125,16 @@ SHOWN_SUMS = (
 )
 
 
-def window_columns(one: PoolForecast, ahead: NodeForecast) -> list[PrintedColumn]:
+def window_columns(pool: PoolForecast, ahead: NodeForecast) -> list[PrintedColumn]:
     """Sums of one pool by window; between which extremes they lie is the first to be left out."""
-    windows = one.windows
+    windows = pool.windows
     spans = [f"{_ahead(each.begin, ahead)}…{_ahead(each.until, ahead)}" for each in windows]
     sums = [
         column
-        for head, of, unit, rank in SHOWN_SUMS
+        for head, name, unit, rank in SHOWN_SUMS
         for column in (
-            PrintedColumn(head, [f"{getattr(each, of).value / unit:.1f}" for each in windows], rank=rank, right=True),
-            PrintedColumn("BETWEEN", [_between(getattr(each, of), unit) for each in windows], rank=6 + rank),
+            PrintedColumn(head, [f"{getattr(each, name).value / unit:.1f}" for each in windows], rank=rank, right=True),
+            PrintedColumn("BETWEEN", [_between(getattr(each, name), unit) for each in windows], rank=6 + rank),
         )
     ]
     return [
@@ -149,19 +150,20 @@ def _ahead(instant: datetime, ahead: NodeForecast) -> str:
     return f"{minutes}m" if minutes < 60 else f"{minutes // 60}h"  # noqa: PLR2004  minutes of an hour
 
 
-def _between(one: JointSum, unit: float) -> str:
+def _between(joint: JointSum, unit: float) -> str:
     """What the sum would be if the workloads were independent, and if all were high at once."""
-    return f"{one.independent / unit:.1f}…{one.together / unit:.1f}"
+    return f"{joint.independent / unit:.1f}…{joint.together / unit:.1f}"
 
 
 def pressure_columns(ahead: NodeForecast) -> list[PrintedColumn]:
     """Return the nodes that are most likely to run out of memory."""
-    nodes = ahead.pressures[:MOST_NODES_SHOWN]
+    pressures = ahead.pressures[:MAX_NODES_SHOWN]
+    evicted_first = [", ".join(pressure.first) if pressure.risk else "" for pressure in pressures]
     return [
-        PrintedColumn("NODE", [one.node for one in nodes]),
-        PrintedColumn("GIB NOW", [f"{one.used_now / GIB:.1f}" for one in nodes], rank=2, right=True),
-        PrintedColumn("P95 AHEAD", [f"{one.used_high / GIB:.1f}" for one in nodes], rank=1, right=True),
-        PrintedColumn("GIB FREE", [f"{one.free / GIB:.1f}" for one in nodes], right=True),
-        PrintedColumn("RISK", [f"{one.risk:.0%}" for one in nodes], right=True),
-        PrintedColumn("EVICTED FIRST", [", ".join(one.first) if one.risk else "" for one in nodes], rank=3, words=True),
+        PrintedColumn("NODE", [pressure.node for pressure in pressures]),
+        PrintedColumn("GIB NOW", [f"{pressure.used_now / GIB:.1f}" for pressure in pressures], rank=2, right=True),
+        PrintedColumn("P95 AHEAD", [f"{pressure.used_high / GIB:.1f}" for pressure in pressures], rank=1, right=True),
+        PrintedColumn("GIB FREE", [f"{pressure.free / GIB:.1f}" for pressure in pressures], right=True),
+        PrintedColumn("RISK", [f"{pressure.risk:.0%}" for pressure in pressures], right=True),
+        PrintedColumn("EVICTED FIRST", evicted_first, rank=3, words=True),
     ]

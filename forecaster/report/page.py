@@ -48,9 +48,10 @@ def document(title: str, parts: Iterable[str]) -> str:
 
 def table(columns: Sequence[PrintedColumn], *, total: bool = False) -> str:
     """Columns under their heads; a table that is too wide scrolls by itself. With `total` the last row is a sum."""
-    kinds = ["" if one.right else ' class="text"' for one in columns]
-    head = "".join(f'<th scope="col"{kind}>{escape(one.head)}</th>' for kind, one in zip(kinds, columns, strict=True))
-    rows = list(zip(*(one.cells for one in columns), strict=True))
+    kinds = ["" if column.right else ' class="text"' for column in columns]
+    heads = zip(kinds, (escape(column.head) for column in columns), strict=True)
+    head = "".join(f'<th scope="col"{kind}>{text}</th>' for kind, text in heads)
+    rows = list(zip(*(column.cells for column in columns), strict=True))
     body = "".join(
         f"<tr{' class=all' if total and i == len(rows) - 1 else ''}>"
         + "".join(f"<td{kind}>{escape(cell)}</td>" for kind, cell in zip(kinds, row, strict=True))

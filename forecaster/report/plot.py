@@ -76,9 +76,9 @@ class Axis:
     def ticks(self, suffix: str = "") -> list[Tick]:
         """Round numbers, or powers of ten and zero."""
         if not self.log:
-            return [Tick(self.place(one), f"{one:g}{suffix}") for one in round_numbers(self.low, self.high)]
+            return [Tick(self.place(value), f"{value:g}{suffix}") for value in round_numbers(self.low, self.high)]
         decades = range(round(log10(self.low)), round(log10(self.high)) + 1)
-        powers = [Tick(self.place(10.0**one), f"{10.0**one:g}{suffix}") for one in decades]
+        powers = [Tick(self.place(10.0**exponent), f"{10.0**exponent:g}{suffix}") for exponent in decades]
         return [Tick(ZERO, f"0{suffix}"), *powers]
 
 
@@ -91,8 +91,8 @@ def linear(values: Sequence[float], *, from_zero: bool = False) -> Axis:
 
 def logarithmic(values: Sequence[float]) -> Axis:
     """An axis of whole decades around the values above zero; one decade where there are none."""
-    some = [value for value in values if value > 0] or [0.1]
-    low, high = floor(log10(min(some))), ceil(log10(max(some)))
+    positive = [value for value in values if value > 0] or [0.1]
+    low, high = floor(log10(min(positive))), ceil(log10(max(positive)))
     return Axis(10.0**low, 10.0 ** max(high, low + 1), log=True)
 
 
@@ -102,7 +102,7 @@ def round_numbers(low: float, high: float) -> list[float]:
     if span <= 0:
         return [low]
     power = 10.0 ** floor(log10(span / TICKS))
-    step = next(one * power for one in (1, 2, 5, 10) if span / (one * power) <= TICKS)
+    step = next(multiple * power for multiple in (1, 2, 5, 10) if span / (multiple * power) <= TICKS)
     return [round(i * step, 10) for i in range(ceil(low / step), floor(high / step) + 1)]
 
 
@@ -157,14 +157,14 @@ class Plot:
         return (
             f'<figure class="plot" role="img" aria-label="{escape(self.title)}"><figcaption>{escape(self.up_name)}'
             f'</figcaption><div class="area" tabindex="0">{self._drawing()}{"".join(map(_up, self.up))}'
-            f"{''.join(map(_across, self.across))}{''.join(_dot(*one) for one in marks)}{self._note(marks)}</div>"
+            f"{''.join(map(_across, self.across))}{''.join(_dot(*mark) for mark in marks)}{self._note(marks)}</div>"
             f'<div class="name">{escape(self.across_name)}</div>{data}</figure>'
         )
 
     def _drawing(self) -> str:
         grid = "".join(f'<path class="grid" d="M0,{_y(tick.at):g}H{DRAWING_SIZE}"/>' for tick in self.up)
-        areas = "".join(f'<path class="{one.style}" d="{_between(one)}"/>' for one in self.areas)
-        lines = "".join(f'<path class="line {one.style}" d="{_path(one)}"/>' for one in self.lines if one.points)
+        areas = "".join(f'<path class="{area.style}" d="{_between(area)}"/>' for area in self.areas)
+        lines = "".join(f'<path class="line {line.style}" d="{_path(line)}"/>' for line in self.lines if line.points)
         drawn = f"{grid}{areas}{lines}"
         box = f"0 0 {DRAWING_SIZE} {DRAWING_SIZE}"
         return f'<svg viewBox="{box}" preserveAspectRatio="none" aria-hidden="true">{drawn}</svg>'
@@ -242,7 +242,7 @@ BLOCKS = "▁▂▃▄▅▆▇█"
 
 def windows_of(history: Histories) -> dict[str, Window]:
     """The five minutes of every signal, by its name: taken once for all workloads that are shown."""
-    return {str(one): history.window(one, FIVE_MINUTES) for one in history.signals}
+    return {str(signal): history.window(signal, FIVE_MINUTES) for signal in history.signals}
 
 
 def half_day(windows: Mapping[str, Window], id_: WorkloadId, signal: str) -> Floats:
@@ -257,9 +257,9 @@ def sparkline(values: Floats, points: int) -> str:
     """The largest value of each of `points` spans as a block between nothing and the largest; a gap is a space."""
     if not np.isfinite(values).any():
         return ""
-    peaks = [float(np.nanmax(one)) if np.isfinite(one).any() else np.nan for one in np.array_split(values, points)]
+    peaks = [float(np.nanmax(part)) if np.isfinite(part).any() else np.nan for part in np.array_split(values, points)]
     top = np.nanmax(peaks)
-    return "".join(" " if np.isnan(one) else BLOCKS[_height(one, top)] for one in peaks)
+    return "".join(" " if np.isnan(peak) else BLOCKS[_height(peak, top)] for peak in peaks)
 
 
 def _height(value: float, top: float) -> int:

@@ -1,4 +1,4 @@
-"""Plots of replays for notebooks: cost against shortage, and pods over time. The look is that of `models.pictures`."""
+"""Plots of replays for notebooks: cost against shortage, and pods over time. The style is that of `models.pictures`."""
 
 from __future__ import annotations
 
@@ -44,11 +44,12 @@ def frontier(outcome: Comparison) -> Figure:
     """Pod-hours against demand left short, a line a strategy from lean to safe; large dots: the owner's targets."""
     figure, (axes,) = figure_of(height=3.6)
     for i, strategy in enumerate(outcome.strategies):
-        points = sorted((one.pod_hours, one.missing_share or 0.0) for one in outcome.curve(strategy.name).values())
-        own, look = outcome.own(strategy.name), _look(strategy.name, i)
-        axes.plot(*zip(*points, strict=True), label=strategy.title, **look)
+        accounts = outcome.curve(strategy.name).values()
+        points = sorted((account.pod_hours, account.missing_share or 0.0) for account in accounts)
+        own, style = outcome.own(strategy.name), _style(strategy.name, i)
+        axes.plot(*zip(*points, strict=True), label=strategy.title, **style)
         axes.plot(
-            [own.pod_hours], [own.missing_share or 0.0], color=look["color"], marker=look["marker"], markersize=10
+            [own.pod_hours], [own.missing_share or 0.0], color=style["color"], marker=style["marker"], markersize=10
         )
     axes.set_yscale("symlog", linthresh=1e-4)
     axes.set_ylim(bottom=0)
@@ -58,29 +59,29 @@ def frontier(outcome: Comparison) -> Figure:
     return figure
 
 
-def _look(name: str, place: int) -> dict[str, Any]:
+def _style(name: str, place: int) -> dict[str, Any]:
     own = PLOT_COLOURS.get(name)
     return {**model_mark(place + 2), **({"color": own} if own else {})}
 
 
 def trajectory(outcome: Comparison, workload: str, traces: Traces, strategy: str = POLICY_CURVE) -> Figure:
     """Demand in pods, ready pods under the HPA alone and under a strategy, and where demand was above them."""
-    one = outcome.named(workload)
-    place, first = traces.workloads.index(one.workload), traces.column(outcome.begin) + 1
-    filled = one.setup.capacity
-    minutes = len(one.curves[strategy].track.ready)
+    compared = outcome.named(workload)
+    place, first = traces.workloads.index(compared.workload), traces.column(outcome.begin) + 1
+    filled = compared.setup.capacity
+    minutes = len(compared.curves[strategy].track.ready)
     demand = traces.of(filled.signal)[place, first : first + minutes] / filled.amount
     when = instants(outcome.begin, MINUTE, minutes)
     figure, panels = figure_of(2, height=2.3)
     for axes, name in zip(panels, (HPA.name, strategy), strict=True):
-        ready = one.curves[name].track.ready
+        ready = compared.curves[name].track.ready
         axes.step(when, ready, where="post", color=CAPACITY, linewidth=1.1, label="ready pods")
         axes.plot(when, demand, color=DEMAND, linewidth=0.9, label="demand, in pods")
         axes.fill_between(
             when, ready, demand, where=demand > ready, color=SHORTAGE, alpha=0.8, step="post", label="short"
         )
         title = next(each.title for each in outcome.strategies if each.name == name)
-        short = one.curves[name].own
+        short = compared.curves[name].own
         dress(
             axes,
             f"{workload}, {title}: {short.pod_hours:.0f} pod-hours, {short.missing_share or 0.0:.2%} of demand short",

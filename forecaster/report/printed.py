@@ -86,7 +86,7 @@ class _Output(Console):
 
 def harmless(text: str) -> str:
     """One line in which nothing is a command to a terminal, nor turns text around: names come from elsewhere."""
-    return text if text.isprintable() else "".join(one if one.isprintable() else "?" for one in text)
+    return text if text.isprintable() else "".join(char if char.isprintable() else "?" for char in text)
 
 
 def terminal_width() -> int | None:
@@ -98,10 +98,12 @@ def terminal_width() -> int | None:
 
 def fitting(columns: Sequence[PrintedColumn], width: int | None) -> list[PrintedColumn]:
     """The columns that have room in `width`, the least important ones left out; all where there is no width."""
-    kept = list(columns)
-    while width is not None and _taken(one.least for one in kept) > width and any(one.rank for one in kept):
-        kept.remove(max(kept, key=lambda one: one.rank))
-    return kept
+    shown = list(columns)
+    if width is None:
+        return shown
+    while _taken(column.least for column in shown) > width and any(column.rank for column in shown):
+        shown.remove(max(shown, key=lambda column: column.rank))
+    return shown
 
 
 def _taken(widths: Iterable[int]) -> int:
@@ -112,23 +114,23 @@ def _taken(widths: Iterable[int]) -> int:
 def table_rows(columns: Sequence[PrintedColumn], width: int | None) -> list[list[str]]:
     """The lines of the head and of every row."""
     room = UNBOUNDED if width is None else width
-    spare = room - _taken(one.least for one in columns)
-    widths = [min(one.width, one.least + max(spare, 0)) for one in columns]
-    heads = [one.head.upper() for one in columns]
-    rows = zip(*(one.cells for one in columns), strict=True)
+    spare = room - _taken(column.least for column in columns)
+    widths = [min(column.width, column.least + max(spare, 0)) for column in columns]
+    heads = [column.head.upper() for column in columns]
+    rows = zip(*(column.cells for column in columns), strict=True)
     return [_lines(cells, columns, widths) for cells in (heads, *rows)]
 
 
 def _lines(cells: Sequence[str], columns: Sequence[PrintedColumn], widths: Sequence[int]) -> list[str]:
     pieces = [
-        textwrap.wrap(cell, width, break_long_words=False, break_on_hyphens=False) if one.words else [cell]
-        for cell, one, width in zip(map(harmless, cells), columns, widths, strict=True)
+        textwrap.wrap(cell, width, break_long_words=False, break_on_hyphens=False) if column.words else [cell]
+        for cell, column, width in zip(map(harmless, cells), columns, widths, strict=True)
     ]
     return [
         GAP.join(
-            (part.rjust if one.right else part.ljust)(width)
-            for one, width, some in zip(columns, widths, pieces, strict=True)
-            for part in [some[i] if i < len(some) else ""]
+            (part.rjust if column.right else part.ljust)(width)
+            for column, width, lines in zip(columns, widths, pieces, strict=True)
+            for part in [lines[i] if i < len(lines) else ""]
         ).rstrip()
         for i in range(max(1, *map(len, pieces)))
     ]
@@ -147,9 +149,9 @@ def table_text(columns: Sequence[PrintedColumn], width: int | None, styles: Sequ
 def print_table(columns: Sequence[PrintedColumn], styles: Sequence[str] = (), *, wide: bool = False) -> None:
     """Print what fits the terminal, or all of it; a terminal is told what is left out."""
     width = None if wide else terminal_width()
-    kept = fitting(columns, width)
-    _Output(width=UNBOUNDED).print(table_text(kept, width, styles), highlight=False, soft_wrap=True)
-    missing = len(columns) - len(kept)
+    shown = fitting(columns, width)
+    _Output(width=UNBOUNDED).print(table_text(shown, width, styles), highlight=False, soft_wrap=True)
+    missing = len(columns) - len(shown)
     if missing and sys.stderr.isatty():
         sys.stdout.flush()
         sys.stderr.write(f"({missing} more columns: -o wide)\n")
@@ -157,8 +159,8 @@ def print_table(columns: Sequence[PrintedColumn], styles: Sequence[str] = (), *,
 
 def markdown_table(columns: Sequence[PrintedColumn]) -> str:
     """All columns as a table of GitHub's and GitLab's Markdown."""
-    rows = zip(*(one.cells for one in columns), strict=True)
-    lines = [[one.head for one in columns], ["--:" if one.right else "---" for one in columns], *rows]
+    rows = zip(*(column.cells for column in columns), strict=True)
+    lines = [[column.head for column in columns], ["--:" if column.right else "---" for column in columns], *rows]
     return "\n".join(f"| {' | '.join(map(_in_markdown, line))} |" for line in lines)
 
 
@@ -169,7 +171,7 @@ def _in_markdown(cell: str) -> str:
 def print_text(*lines: str, style: str = "", hang: int | None = None) -> None:
     """Sentences, each from the beginning of a line; they end between words, and go on `hang` further in."""
     width = terminal_width()
-    for line in ("\n".join(map(harmless, one.split("\n"))) for one in lines):
+    for line in ("\n".join(map(harmless, text.split("\n"))) for text in lines):
         whole = line if width is None else wrapped(line, width, hang)
         _Output(width=UNBOUNDED).print(Text(whole, style=style), highlight=False, soft_wrap=True)
 
@@ -254,15 +256,15 @@ def print_listing(
     output: Output,
     *,
     ids: Iterable[object] | None = None,
-    told: str = "",
+    summary: str = "",
 ) -> None:
     """Print rows in every form, and a sentence below the table; the first column names them, unless `ids` do."""
 
     def table(wide: bool) -> None:  # noqa: FBT001  as `Printable` has it
-        if rows or not told:
+        if rows or not summary:
             print_table(columns, wide=wide)
-        if told:
-            print_text(told)
+        if summary:
+            print_text(summary)
 
     result = Printable(
         table=table,
@@ -291,6 +293,6 @@ def percent(share: float | None) -> str:
     return UNKNOWN_AMOUNT if share is None else f"{share:.3%}"
 
 
-def change(now: str, wanted: str | None) -> str:
-    """`now → wanted`, or the one where both are the same or nothing is wanted."""
-    return now if wanted is None or now == wanted else f"{now} → {wanted}"
+def change(now: str, new: str | None) -> str:
+    """`now → new`, or `now` alone where nothing changes."""
+    return now if new is None or now == new else f"{now} → {new}"

@@ -47,15 +47,18 @@ NONE_FOUND = "No workload was found. `forecaster doctor` says which series are m
 
 def columns_of(recommendations: Sequence[Recommendation]) -> list[PrintedColumn]:
     """One row per workload: demand now and ahead, replicas, reason, and what one pod requests; by importance."""
-    views = [deciding(one) for one in recommendations]
+    views = [deciding(row) for row in recommendations]
     ahead = [view.forecast if view else None for view in views]
     units = [view.unit if view else "" for view in views]
 
     def of_each(value: Callable[[PeakForecast], float]) -> list[str]:
-        return [table_amount(value(one) if one else None, unit) for one, unit in zip(ahead, units, strict=True)]
+        return [
+            table_amount(value(forecast) if forecast else None, unit)
+            for forecast, unit in zip(ahead, units, strict=True)
+        ]
 
     return [
-        PrintedColumn("WORKLOAD", [str(one.id) for one in recommendations]),
+        PrintedColumn("WORKLOAD", [str(row.id) for row in recommendations]),
         PrintedColumn("SIGNAL", [view.signal if view else UNKNOWN_AMOUNT for view in views], rank=3),
         PrintedColumn(
             "NOW",
@@ -63,11 +66,11 @@ def columns_of(recommendations: Sequence[Recommendation]) -> list[PrintedColumn]
             rank=2,
             right=True,
         ),
-        PrintedColumn("FORECAST", of_each(lambda one: one.peak), rank=1, right=True),
-        PrintedColumn("LOW", of_each(lambda one: one.low), rank=6, right=True),
-        PrintedColumn("HIGH", of_each(lambda one: one.high), rank=6, right=True),
-        PrintedColumn("REPLICAS", [_replicas(one) for one in recommendations], right=True),
-        PrintedColumn("REASON", [_reason(one) for one in recommendations]),
+        PrintedColumn("FORECAST", of_each(lambda forecast: forecast.peak), rank=1, right=True),
+        PrintedColumn("LOW", of_each(lambda forecast: forecast.low), rank=6, right=True),
+        PrintedColumn("HIGH", of_each(lambda forecast: forecast.high), rank=6, right=True),
+        PrintedColumn("REPLICAS", [_replicas(row) for row in recommendations], right=True),
+        PrintedColumn("REASON", [_reason(row) for row in recommendations]),
         *_sizes(recommendations),
     ]
 
@@ -77,20 +80,20 @@ def table_of(recommendations: Sequence[Recommendation], width: int | None, histo
     columns = columns_of(recommendations)
     if history is not None:
         windows = windows_of(history)
-        columns.insert(1, PrintedColumn("LAST 12 H", [_picture(one, windows) for one in recommendations], rank=2))
-    kept = fitting(columns, width)
-    return table_text(kept, width, [_style(one) for one in recommendations])
+        columns.insert(1, PrintedColumn("LAST 12 H", [_picture(row, windows) for row in recommendations], rank=2))
+    shown = fitting(columns, width)
+    return table_text(shown, width, [_style(row) for row in recommendations])
 
 
-def _picture(one: Recommendation, windows: Mapping[str, Window]) -> str:
-    view = deciding(one)
-    return sparkline(half_day(windows, one.id, view.signal), 12) if view else ""
+def _picture(recommendation: Recommendation, windows: Mapping[str, Window]) -> str:
+    view = deciding(recommendation)
+    return sparkline(half_day(windows, recommendation.id, view.signal), 12) if view else ""
 
 
-def deciding(one: Recommendation) -> SignalView | None:
+def deciding(recommendation: Recommendation) -> SignalView | None:
     """The signal that asks for most, as measured or as forecast."""
-    asked = [view for view in one.signals if view.reactive_replicas is not None or view.forecast_replicas is not None]
-    return max(asked, key=lambda v: max(v.reactive_replicas or 0, v.forecast_replicas or 0), default=None)
+    views = [v for v in recommendation.signals if v.reactive_replicas is not None or v.forecast_replicas is not None]
+    return max(views, key=lambda v: max(v.reactive_replicas or 0, v.forecast_replicas or 0), default=None)
 
 
 def table_amount(value: float | None, unit: str) -> str:
@@ -106,26 +109,27 @@ def table_amount(value: float | None, unit: str) -> str:
             return amount(value, unit)
 
 
-def _replicas(one: Recommendation) -> str:
-    wanted = str(one.replicas.replicas) if isinstance(one.replicas, Scale) else "hold"
-    return f"{one.replicas_now} → {wanted}"
+def _replicas(recommendation: Recommendation) -> str:
+    desired = str(recommendation.replicas.replicas) if isinstance(recommendation.replicas, Scale) else "hold"
+    return f"{recommendation.replicas_now} → {desired}"
 
 
-def _reason(one: Recommendation) -> str:
-    return f"hold: {one.replicas.reason}" if isinstance(one.replicas, Hold) else str(one.replicas.reason)
+def _reason(recommendation: Recommendation) -> str:
+    reason = recommendation.replicas.reason
+    return f"hold: {reason}" if isinstance(recommendation.replicas, Hold) else str(reason)
 
 
 def _sizes(recommendations: Sequence[Recommendation]) -> list[PrintedColumn]:
     """Requests before limits: they are what is paid for."""
     pairs = [
-        (one.resources_now, one.resources.resources if isinstance(one.resources, Resize) else None)
-        for one in recommendations
+        (row.resources_now, row.resources.resources if isinstance(row.resources, Resize) else None)
+        for row in recommendations
     ]
 
     def column(head: str, name: str, spoken: Callable[[float | None], str], rank: int) -> PrintedColumn:
         cells = [
-            change(spoken(getattr(now, name)), spoken(getattr(wanted, name)) if wanted else None)
-            for now, wanted in pairs
+            change(spoken(getattr(now, name)), spoken(getattr(recommended, name)) if recommended else None)
+            for now, recommended in pairs
         ]
         return PrintedColumn(head, cells, rank=rank, right=True)
 
@@ -137,10 +141,10 @@ def _sizes(recommendations: Sequence[Recommendation]) -> list[PrintedColumn]:
     ]
 
 
-def _style(one: Recommendation) -> str:
-    if isinstance(one.replicas, Hold):
+def _style(recommendation: Recommendation) -> str:
+    if isinstance(recommendation.replicas, Hold):
         return "yellow"
-    return "bold green" if one.replicas.reason is Reason.FORECAST else ""
+    return "bold green" if recommendation.replicas.reason is Reason.FORECAST else ""
 
 
 class RecommendationsDocument(msgspec.Struct, frozen=True):
@@ -164,15 +168,15 @@ class ExplanationsDocument(msgspec.Struct, frozen=True):
 
 def print_outcome(outcome: Outcome, chosen: set[WorkloadId], output: Output) -> None:
     """Print the chosen recommendations in the order of their names; what failed goes to standard error."""
-    ours = sorted((one for one in outcome.recommendations if one.id in chosen), key=lambda one: one.id)
-    views = [recommendation_view(one) for one in ours] if output in {Output.JSON, Output.YAML, Output.CSV} else []
+    rows = sorted((row for row in outcome.recommendations if row.id in chosen), key=lambda row: row.id)
+    views = [recommendation_view(row) for row in rows] if output in {Output.JSON, Output.YAML, Output.CSV} else []
     print_as(
         output,
         Printable(
-            table=lambda wide: _print_table(ours, outcome, wide=wide),
+            table=lambda wide: _print_table(rows, outcome, wide=wide),
             document=lambda: RecommendationsDocument(views),
             rows=lambda: [_flat(view) for view in views],
-            ids=lambda: (one.id for one in ours),
+            ids=lambda: (row.id for row in rows),
         ),
     )
     for line in failure_lines(outcome):
@@ -185,9 +189,9 @@ def failure_lines(outcome: Outcome) -> list[str]:
     return [*failures, TRY_DOCTOR] if outcome.lost else failures
 
 
-def _print_table(ours: list[Recommendation], outcome: Outcome, *, wide: bool) -> None:
-    if ours:
-        print_table(columns_of(ours), [_style(one) for one in ours], wide=wide)
+def _print_table(rows: list[Recommendation], outcome: Outcome, *, wide: bool) -> None:
+    if rows:
+        print_table(columns_of(rows), [_style(row) for row in rows], wide=wide)
     elif outcome.recommendations:
         print_text(f"None of {counted(len(outcome.recommendations), 'workload')} matches.")
     elif not outcome.report.failures:
@@ -196,7 +200,7 @@ def _print_table(ours: list[Recommendation], outcome: Outcome, *, wide: bool) ->
 
 def _flat(view: RecommendationView) -> dict[str, object]:
     """One row: numbers in base units, empty where they are not known."""
-    now, wanted = view.resources.now, view.resources.recommended
+    now, recommended = view.resources.now, view.resources.recommended
     return {
         "namespace": view.namespace,
         "kind": view.kind,
@@ -209,7 +213,7 @@ def _flat(view: RecommendationView) -> dict[str, object]:
         "reason": view.replicas.reason,
         "message": view.replicas.message,
         **{f"{public}_now": getattr(now, name) for name, public in AMOUNT_FIELDS.items()},
-        **{public: getattr(wanted, name) if wanted else None for name, public in AMOUNT_FIELDS.items()},
+        **{public: getattr(recommended, name) if recommended else None for name, public in AMOUNT_FIELDS.items()},
     }
 
 
@@ -236,41 +240,41 @@ class LiveTable:
 
     def show(self, outcome: Outcome, chosen: set[WorkloadId], history: Histories | None = None) -> None:
         """The present outcome."""
-        ours = sorted((one for one in outcome.recommendations if one.id in chosen), key=_urgency)
-        most = self._rows or self._room() or len(ours)
+        rows = sorted((row for row in outcome.recommendations if row.id in chosen), key=_urgency)
+        most = self._rows or self._free_rows() or len(rows)
         table = (
-            table_of(ours[:most], terminal_width(), history)
-            if ours
+            table_of(rows[:most], terminal_width(), history)
+            if rows
             else Text("" if outcome.report.failures else NONE_FOUND)
         )
-        more = [Text(f"{len(ours) - most} more; `forecaster once` lists all", style="dim")] if len(ours) > most else []
+        more = [Text(f"{len(rows) - most} more; `forecaster once` lists all", style="dim")] if len(rows) > most else []
         failures = [Text(line, no_wrap=True, overflow="ellipsis") for line in failure_lines(outcome)[:3]]
         end = "; Ctrl-C ends it" if self._lasts else ""
-        picture = Group(Text(headline(outcome, ours) + end, style="bold"), table, *more, *failures)
+        picture = Group(Text(headline(outcome, rows) + end, style="bold"), table, *more, *failures)
         if self._live.console.is_terminal:
             self._live.update(picture, refresh=True)
         else:
             self._live.console.print(picture, soft_wrap=True)
 
-    def _room(self) -> int:
+    def _free_rows(self) -> int:
         """Rows beside the other lines of the terminal; 0 where there is none."""
         return max(1, self._live.console.height - 5) if self._live.console.is_terminal else 0
 
 
-def headline(outcome: Outcome, ours: Sequence[Recommendation]) -> str:
+def headline(outcome: Outcome, rows: Sequence[Recommendation]) -> str:
     """Return the instant of the cycle and the number of workloads by verdict."""
-    counts = Counter(verdict_of(one.replicas_now, _recommended(one)) for one in ours)
-    told = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ("up", "down", "keep", "hold") if counts[verdict])
-    shown = counted(len(ours), "workload")
-    return f"{outcome.report.at:%Y-%m-%d %H:%M} UTC: {shown}, {told or 'nothing to show'}"
+    counts = Counter(verdict_of(row.replicas_now, _recommended(row)) for row in rows)
+    text = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ("up", "down", "keep", "hold") if counts[verdict])
+    shown = counted(len(rows), "workload")
+    return f"{outcome.report.at:%Y-%m-%d %H:%M} UTC: {shown}, {text or 'nothing to show'}"
 
 
-def _urgency(one: Recommendation) -> tuple[float, WorkloadId]:
+def _urgency(recommendation: Recommendation) -> tuple[float, WorkloadId]:
     """Large changes first, as shares of what there is; holds before what stays."""
-    wanted = _recommended(one)
-    moved = 0.001 if wanted is None else abs(wanted - one.replicas_now) / max(1, one.replicas_now)
-    return -moved, one.id
+    desired, now = _recommended(recommendation), recommendation.replicas_now
+    moved = 0.001 if desired is None else abs(desired - now) / max(1, now)
+    return -moved, recommendation.id
 
 
-def _recommended(one: Recommendation) -> int | None:
-    return one.replicas.replicas if isinstance(one.replicas, Scale) else None
+def _recommended(recommendation: Recommendation) -> int | None:
+    return recommendation.replicas.replicas if isinstance(recommendation.replicas, Scale) else None

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.domain.window import DAY, HOUR, MINUTE
-from forecaster.replay.strategies import DECIDED, HPA, NAIVE, PERFECT, Strategy, ours_of
+from forecaster.replay.strategies import DECIDED, HPA, NAIVE, PERFECT, Strategy, forecaster_of
 from forecaster.report.plot import Area, Axis, Line, Mark, Plot, Tick, linear, logarithmic, scale_of
 
 if TYPE_CHECKING:
@@ -43,24 +43,24 @@ def style_of(name: str) -> str:
 
 def coinciding(curves: Mapping[str, Mapping[float, Account]]) -> dict[str, str]:
     """Return strategies that equal an earlier one at every point, and that one."""
-    found: dict[str, str] = {}
-    seen: dict[tuple[tuple[float, float], ...], str] = {}
+    twins: dict[str, str] = {}
+    names_by_points: dict[tuple[tuple[float, float], ...], str] = {}
     for name, by_share in curves.items():
-        points = tuple((round(one.pod_hours, 6), round(one.missing, 9)) for one in by_share.values())
-        if points in seen:
-            found[name] = seen[points]
-        seen.setdefault(points, name)
-    return found
+        points = tuple((round(account.pod_hours, 6), round(account.missing, 9)) for account in by_share.values())
+        if points in names_by_points:
+            twins[name] = names_by_points[points]
+        names_by_points.setdefault(points, name)
+    return twins
 
 
 def key(strategies: Iterable[Strategy], same: Mapping[str, str]) -> str:
     """The colour of each strategy; one that coincides with another has its colour, and says so."""
-    titles = {one.name: one.title for one in strategies}
+    titles = {strategy.name: strategy.title for strategy in strategies}
     entries = []
     for name, title in titles.items():
         twin = same.get(name)
-        said = f"{title}: the same as {titles[twin]}" if twin else title
-        entries.append(f'<li><i class="{style_of(twin or name)}"></i>{said}</li>')
+        label = f"{title}: the same as {titles[twin]}" if twin else title
+        entries.append(f'<li><i class="{style_of(twin or name)}"></i>{label}</li>')
     return f'<ul class="key">{"".join(entries)}</ul>'
 
 
@@ -69,7 +69,8 @@ def frontier(curves: Mapping[str, Mapping[float, Account]], titles: Mapping[str,
     same = coinciding(curves)
     drawn = {name: by_share for name, by_share in curves.items() if name not in same}
     accounts = [account for by_share in drawn.values() for account in by_share.values()]
-    across, up = linear([one.pod_hours for one in accounts]), logarithmic([_percent(one) for one in accounts])
+    across = linear([account.pod_hours for account in accounts])
+    up = logarithmic([_percent(account) for account in accounts])
     lines = [_frontier_line(name, by_share, titles[name], across, up) for name, by_share in drawn.items()]
     return Plot(
         title=f"Pod-hours against demand that was short, {named}",
@@ -84,8 +85,8 @@ def frontier(curves: Mapping[str, Mapping[float, Account]], titles: Mapping[str,
 
 def _frontier_line(name: str, by_share: Mapping[float, Account], title: str, across: Axis, up: Axis) -> Line:
     marks = [
-        Mark(across.place(one.pod_hours), up.place(_percent(one)), _says(title, share, one), own=share == 1.0)
-        for share, one in sorted(by_share.items(), key=lambda each: each[1].pod_hours)
+        Mark(across.place(account.pod_hours), up.place(_percent(account)), _says(title, share, account), own=share == 1)
+        for share, account in sorted(by_share.items(), key=lambda each: each[1].pod_hours)
     ]
     return Line([(mark.x, mark.y) for mark in marks], style_of(name), marks=marks)
 
@@ -99,38 +100,38 @@ def _says(title: str, share: float, account: Account) -> str:
     return f"{title}, {targets}: {account.pod_hours:.1f} pod-hours, {_percent(account):.3f} % short"
 
 
-def trajectory(one: WorkloadComparison, begin: datetime, titles: Mapping[str, str]) -> str:
+def trajectory(compared: WorkloadComparison, begin: datetime, titles: Mapping[str, str]) -> str:
     """Demand, and what the ready pods carried under the HPA alone and under our policy; what was short is shaded.
 
     Where there are more minutes than places, each place is the minute of the largest demand in it.
     """
-    shown = [name for name in (HPA.name, ours_of(one.curves)) if name in one.curves]
-    minutes, pod = _places(one.demand), one.setup.capacity.amount
-    ready = {name: one.curves[name].track.ready[minutes] for name in shown}
-    known = one.demand[minutes]
-    largest = max(float(np.nanmax(known, initial=0.0)), *(float(some.max()) * pod for some in ready.values()))
-    scale, unit = scale_of(one.setup.capacity.signal.unit, largest)
+    shown = [name for name in (HPA.name, forecaster_of(compared.curves)) if name in compared.curves]
+    minutes, pod = _places(compared.demand), compared.setup.capacity.amount
+    ready = {name: compared.curves[name].track.ready[minutes] for name in shown}
+    known = compared.demand[minutes]
+    largest = max(float(np.nanmax(known, initial=0.0)), *(float(counts.max()) * pod for counts in ready.values()))
+    scale, unit = scale_of(compared.setup.capacity.signal.unit, largest)
     demand = known / scale
-    carried = {name: (some * pod / scale).tolist() for name, some in ready.items()}
+    carried = {name: (counts * pod / scale).tolist() for name, counts in ready.items()}
     up = linear([largest / scale], from_zero=True)
-    points = {name: _line(some, up) for name, some in carried.items()}
+    points = {name: _line(values, up) for name, values in carried.items()}
     load = _line(demand.tolist(), up)
     runs = [load[first:last] for first, last in runs_of(np.isfinite(demand))]
     silent = [load[first : last + 1] for first, last in runs_of(np.isnan(demand))]
-    gaps = [Area(_at(some, 1.0), _at(some, 0.0), "gap") for some in silent]
-    pods = [(f"{titles[name]}, ready pods", some.tolist()) for name, some in ready.items()]
+    gaps = [Area(_at(span, 1.0), _at(span, 0.0), "gap") for span in silent]
+    pods = [(f"{titles[name]}, ready pods", counts.tolist()) for name, counts in ready.items()]
     drawn = list(zip(points.values(), (style_of(HPA.name), OWN_STYLE), strict=False))
     return Plot(
-        title=f"Demand and capacity of {one.workload.id}",
-        across=time_ticks(begin, len(one.demand) * MINUTE),
+        title=f"Demand and capacity of {compared.workload.id}",
+        across=time_ticks(begin, len(compared.demand) * MINUTE),
         up=up.ticks(),
-        up_name=f"{one.setup.capacity.signal}, {unit}: demand, and what ready pods carried",
+        up_name=f"{compared.setup.capacity.signal}, {unit}: demand, and what ready pods carried",
         across_name="time, UTC",
-        lines=[Line(some, style, stepped=True) for some, style in (*drawn, *((run, "demand") for run in runs))],
+        lines=[Line(path, style, stepped=True) for path, style in (*drawn, *((run, "demand") for run in runs))],
         areas=[*gaps, Area(load, points[shown[-1]], "shortage")],
         hover={
             "begin": (begin + MINUTE).timestamp(),
-            "step": len(one.demand) / max(1, len(minutes)) * 60,
+            "step": len(compared.demand) / max(1, len(minutes)) * 60,
             "count": len(minutes),
             "series": [(f"demand, {unit}", hovered(demand)), *pods],
         },
@@ -140,8 +141,8 @@ def trajectory(one: WorkloadComparison, begin: datetime, titles: Mapping[str, st
 def runs_of(true: NDArray[np.bool_]) -> list[list[int]]:
     """First place and the place after the last of every stretch in which something holds."""
     edges = np.flatnonzero(np.diff(np.concatenate([[0], true.astype(int), [0]])))
-    found: list[list[int]] = edges.reshape(-1, 2).tolist()
-    return found
+    runs: list[list[int]] = edges.reshape(-1, 2).tolist()
+    return runs
 
 
 def hovered(values: NDArray[np.float64]) -> list[float | None]:
@@ -169,7 +170,7 @@ def _places(demand: NDArray[np.float64]) -> NDArray[np.intp]:
 
 def time_ticks(begin: datetime, length: timedelta) -> list[Tick]:
     """Marks at full hours; midnights say the day, and stay where there is little room."""
-    step = next((one * HOUR for one in HOURS if length / (one * HOUR) <= MAX_LABELS + 1), 7 * DAY)
+    step = next((hours * HOUR for hours in HOURS if length / (hours * HOUR) <= MAX_LABELS + 1), 7 * DAY)
     midnight = begin.replace(hour=0, minute=0, second=0, microsecond=0)
     instants = [midnight + i * step for i in range(int((length + DAY) / step) + 2)]
     within = [at for at in instants if begin < at < begin + length]

@@ -60,16 +60,16 @@ class WeekSection(NamedTuple):
     """Whether the last row is a sum."""
 
 
-def week_sections(one: WeekOutcome) -> Iterator[WeekSection]:
+def week_sections(week: WeekOutcome) -> Iterator[WeekSection]:
     """What stands beside the comparison, where there is any: sizes, losses, adoptions."""
-    if one.sizes:
-        yield WeekSection("Requests and limits", SIZED, SIZES_SPOKEN, _size_columns(one))
-    if one.losses:
-        yield WeekSection("OOM kills and throttling as they happened", LOST, LOSSES_SPOKEN, _loss_columns(one))
-    if one.spare:
-        yield WeekSection("Spare pods", SPARED, SPARE_SPOKEN, _spare_columns(one))
-    if one.adoptions:
-        yield WeekSection("Expected and realised", ADOPTED, ADOPTIONS_SPOKEN, _adoption_columns(one), total=False)
+    if week.sizes:
+        yield WeekSection("Requests and limits", SIZED, SIZES_SPOKEN, _size_columns(week))
+    if week.losses:
+        yield WeekSection("OOM kills and throttling as they happened", LOST, LOSSES_SPOKEN, _loss_columns(week))
+    if week.spare:
+        yield WeekSection("Spare pods", SPARED, SPARE_SPOKEN, _spare_columns(week))
+    if week.adoptions:
+        yield WeekSection("Expected and realised", ADOPTED, ADOPTIONS_SPOKEN, _adoption_columns(week), total=False)
 
 
 SIZED = (
@@ -86,10 +86,12 @@ SIZE_HEADS = (
 )
 
 
-def _size_columns(one: WeekOutcome) -> list[PrintedColumn]:
+def _size_columns(week: WeekOutcome) -> list[PrintedColumn]:
     """Requests and limits of each workload as stated and ours, and of all."""
-    rows = [(str(each.workload), each.stated, each.ours) for each in one.sizes]
-    rows.append((ALL, total_figures(each.stated for each in one.sizes), total_figures(each.ours for each in one.sizes)))
+    rows = [(str(each.workload), each.stated, each.ours) for each in week.sizes]
+    rows.append(
+        (ALL, total_figures(each.stated for each in week.sizes), total_figures(each.ours for each in week.sizes))
+    )
     cells = [
         (name, *(_amount(figure) for pair in zip(before, after, strict=True) for figure in pair))
         for name, before, after in rows
@@ -104,12 +106,12 @@ LOST = (
 LOSSES_SPOKEN = "OOM kills and time held back by CPU limits, as they happened:"
 
 
-def _loss_columns(one: WeekOutcome) -> list[PrintedColumn]:
+def _loss_columns(week: WeekOutcome) -> list[PrintedColumn]:
     """OOM kills and throttling as they happened, of each workload that had any, and of all."""
-    losses = one.losses or {}
-    rows = [(str(id_), _amount(of.oom_kills), _amount(of.throttled_hours)) for id_, of in losses.items() if any(of)]
-    kills = [of.oom_kills for of in losses.values() if of.oom_kills is not None]
-    hours = [of.throttled_hours for of in losses.values() if of.throttled_hours is not None]
+    losses = week.losses or {}
+    rows = [(str(id_), *map(_amount, loss)) for id_, loss in losses.items() if any(loss)]
+    kills = [loss.oom_kills for loss in losses.values() if loss.oom_kills is not None]
+    hours = [loss.throttled_hours for loss in losses.values() if loss.throttled_hours is not None]
     total = (ALL, _amount(sum(kills) if kills else None), _amount(sum(hours) if hours else None))
     return columns_from(("workload", "OOM kills", "throttled container-h"), [*sorted(rows), total], (0, 0, 0))
 
@@ -122,11 +124,11 @@ SPARE_SPOKEN = "Pods to spare for the loss of a node or a zone, as they were dec
 NOT_RECORDED = "not recorded"
 
 
-def _spare_columns(one: WeekOutcome) -> list[PrintedColumn]:
+def _spare_columns(week: WeekOutcome) -> list[PrintedColumn]:
     """Spare pod-hours of each workload and of all, with the hours for which the ledger has them."""
-    rows = [_spare_row(str(each.workload), [each]) for each in one.spare]
-    heads = ("workload", f"spare {POD_HOURS}", number_heads(one.comparison.prices)[-1], "hours recorded")
-    return columns_from(heads, [*rows, _spare_row(ALL, one.spare)], (0, 0, 0, 1))
+    rows = [_spare_row(str(each.workload), [each]) for each in week.spare]
+    heads = ("workload", f"spare {POD_HOURS}", number_heads(week.comparison.prices)[-1], "hours recorded")
+    return columns_from(heads, [*rows, _spare_row(ALL, week.spare)], (0, 0, 0, 1))
 
 
 def _spare_row(name: str, costs: Sequence[SpareCost]) -> tuple[str, ...]:
@@ -146,7 +148,7 @@ ADOPTIONS_SPOKEN = "Unserved demand for the HPA's pod-hours, expected when the g
 ADOPTED_HEADS = ("workload", "acts from", "HPA expected", "ours expected", "HPA realised", "ours realised")
 
 
-def _adoption_columns(one: WeekOutcome) -> list[PrintedColumn]:
+def _adoption_columns(week: WeekOutcome) -> list[PrintedColumn]:
     """What was expected of each forecast when its gate let it act, and what came, for the HPA's pod-hours."""
     rows = [
         (
@@ -154,7 +156,7 @@ def _adoption_columns(one: WeekOutcome) -> list[PrintedColumn]:
             f"{each.at:%Y-%m-%d %H:%M}",
             *map(percent, (each.expected_reactive, each.expected, each.reactive, each.realised)),
         )
-        for each in one.adoptions
+        for each in week.adoptions
     ]
     return columns_from(ADOPTED_HEADS, rows, (0, 2, 1, 0, 1, 0), texts=2)
 
@@ -168,40 +170,40 @@ def _amount(value: float | None) -> str:
 # On a terminal, and as a page.
 
 
-def print_week(one: WeekOutcome, output: Output) -> None:
+def print_week(week: WeekOutcome, output: Output) -> None:
     """Print it; a row of CSV is a workload."""
     result = Printable(
-        table=lambda wide: _print(one, wide=wide),
-        document=lambda: week_view(one),
-        rows=lambda: [flat(msgspec.to_builtins(each)) for each in week_view(one).workloads],
-        ids=lambda: (each.workload.id for each in one.comparison.ordered()),
+        table=lambda wide: _print(week, wide=wide),
+        document=lambda: week_view(week),
+        rows=lambda: [flat(msgspec.to_builtins(each)) for each in week_view(week).workloads],
+        ids=lambda: (each.workload.id for each in week.comparison.ordered()),
     )
     print_as(output, result)
 
 
-def _print(one: WeekOutcome, *, wide: bool) -> None:
-    print_text(*sentences(one.comparison))
-    if one.decided:
-        print_text("", DECIDED_NOTE, *sentences(one.decided))
-        print_table(workload_columns(one.decided), wide=wide)
-    if one.comparison.workloads:
+def _print(week: WeekOutcome, *, wide: bool) -> None:
+    print_text(*sentences(week.comparison))
+    if week.decided:
+        print_text("", DECIDED_NOTE, *sentences(week.decided))
+        print_table(workload_columns(week.decided), wide=wide)
+    if week.comparison.workloads:
         print_text("", EACH)
-        print_table(workload_columns(one.comparison), wide=wide)
+        print_table(workload_columns(week.comparison), wide=wide)
         print_text(BENEFIT_MEANS, style="dim")
-    for each in week_sections(one):
+    for each in week_sections(week):
         print_text("", each.spoken)
         print_table(each.columns, wide=wide)
-    print_text(*left_out_lines(one.comparison.left_out))
+    print_text(*left_out_lines(week.comparison.left_out))
     print_text(f"Beware: {REPLAY_LIMITS[0]} (--html and -o json say more.)", style="dim")
 
 
-def week_page(one: WeekOutcome) -> str:
+def week_page(week: WeekOutcome) -> str:
     """The whole page."""
-    further = [part for each in week_sections(one) for part in section(*each[:2], each.columns, total=each.total)]
-    if one.decided:
-        decided = [paragraph(DECIDED_NOTE, "soft"), items(sentences(one.decided))]
+    further = [part for each in week_sections(week) for part in section(*each[:2], each.columns, total=each.total)]
+    if week.decided:
+        decided = [paragraph(DECIDED_NOTE, "soft"), items(sentences(week.decided))]
         further = ["<h2>As it was decided</h2>", *decided, *further]
-    return page(one.comparison, title="What forecaster was worth", further=further)
+    return page(week.comparison, title="What forecaster was worth", further=further)
 
 
 # For machines.
@@ -288,13 +290,11 @@ class WeekView(msgspec.Struct, frozen=True):
     limits: tuple[str, ...]
 
 
-def week_view(one: WeekOutcome) -> WeekView:
+def week_view(week: WeekOutcome) -> WeekView:
     """The look back in plain numbers."""
-    whole = one.comparison
-    stated, ours = (total_figures(getattr(each, name) for each in one.sizes) for name in ("stated", "ours"))
-    accounts = {
-        said: account_view(whole.own(name), priced=whole.prices is not None) for said, name in STRATEGIES.items()
-    }
+    whole = week.comparison
+    stated, recommended = (total_figures(getattr(each, name) for each in week.sizes) for name in ("stated", "ours"))
+    accounts = {key: account_view(whole.own(name), priced=whole.prices is not None) for key, name in STRATEGIES.items()}
     return WeekView(
         begin=whole.begin,
         until=whole.until,
@@ -302,34 +302,34 @@ def week_view(one: WeekOutcome) -> WeekView:
         worse=[str(each.workload.id) for each in whole.worse(SERVICE_STRATEGY)],
         total=accounts if whole.workloads else {},
         missing_at_equal_cost=whole.ratio(SERVICE_STRATEGY) if whole.workloads else None,
-        sizes=_both(stated, ours) if one.sizes else None,
-        workloads=_workloads(one),
-        decided=comparison_view(one.decided, tracks=False) if one.decided else None,
-        spare=[SpareView(*each.workload, each.pod_hours, each.recorded / HOUR, each.money) for each in one.spare],
+        sizes=_both(stated, recommended) if week.sizes else None,
+        workloads=_workloads(week),
+        decided=comparison_view(week.decided, tracks=False) if week.decided else None,
+        spare=[SpareView(*each.workload, each.pod_hours, each.recorded / HOUR, each.money) for each in week.spare],
         left_out=[LeftOutView(*id_, reason) for id_, reason in whole.left_out.items()],
         limits=REPLAY_LIMITS,
     )
 
 
-def _workloads(one: WeekOutcome) -> list[WeekWorkload]:
+def _workloads(week: WeekOutcome) -> list[WeekWorkload]:
     """All workloads, those on which we were worse first."""
-    sizes = {some.workload: _both(some.stated, some.ours) for some in one.sizes}
-    adoptions = {some.workload: AdoptionView(*some[1:]) for some in one.adoptions}
-    losses = {id_: LossesView(*some) for id_, some in (one.losses or {}).items()}
-    priced = one.comparison.prices is not None
+    sizes = {size.workload: _both(size.stated, size.ours) for size in week.sizes}
+    adoptions = {adoption.workload: AdoptionView(*adoption[1:]) for adoption in week.adoptions}
+    losses = {id_: LossesView(*loss) for id_, loss in (week.losses or {}).items()}
+    priced = week.comparison.prices is not None
     return [
         WeekWorkload(
             *each.workload.id,
             benefit=each.benefit(SERVICE_STRATEGY),
-            strategies={said: account_view(each.curves[name].own, priced=priced) for said, name in STRATEGIES.items()},
+            strategies={key: account_view(each.curves[name].own, priced=priced) for key, name in STRATEGIES.items()},
             missing_at_equal_cost=each.ratio(SERVICE_STRATEGY),
             sizes=sizes.get(each.workload.id),
             losses=losses.get(each.workload.id),
             adoption=adoptions.get(each.workload.id),
         )
-        for each in one.comparison.ordered()
+        for each in week.comparison.ordered()
     ]
 
 
-def _both(stated: SizeFigures, ours: SizeFigures) -> BothSizes:
-    return BothSizes(SizesView(*stated), SizesView(*ours))
+def _both(stated: SizeFigures, recommended: SizeFigures) -> BothSizes:
+    return BothSizes(SizesView(*stated), SizesView(*recommended))

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from forecaster.domain.workload import Resources, WorkloadId
-from forecaster.report.advice import proof_lines, spoken, told_patchable
+from forecaster.report.advice import proof_lines, spoken, writable_advices
 from forecaster.report.advice_view import changes, document, read_previous
 from forecaster.vertical.admission.advice import Advice
 from forecaster.vertical.admission.proof import prove
@@ -29,13 +29,13 @@ def advice(name: str = APP, *, proof: Proof | None = None, previous: Resources |
 
 
 def test_a_pod_whose_containers_nobody_names_has_no_patch_and_a_reason(capsys: pytest.CaptureFixture[str]) -> None:
-    assert told_patchable([advice("pod")]) == []
+    assert writable_advices([advice("pod")]) == []
     assert "the names of its containers are not known; give --objects" in capsys.readouterr().err
 
 
 def test_where_nothing_near_would_pass_the_reason_is_the_rule(capsys: pytest.CaptureFixture[str]) -> None:
     nothing = prove({APP: block("600m", "1Gi")}, context(limit_ranges=(limits(min={"cpu": "2"}, max={"cpu": "1"}),)))
-    assert told_patchable([advice(proof=nothing)]) == []
+    assert writable_advices([advice(proof=nothing)]) == []
     assert "minimum 2 is above maximum 1" in capsys.readouterr().err
 
 
