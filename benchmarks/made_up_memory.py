@@ -29,7 +29,7 @@ def weekly_peak(seed: int = 8) -> Load:
     """Return only the container with a peak on Mondays."""
     every = synthetic_memory(seed)
     row = every.names.index("peak on Mondays")
-    return Load("memory", every.names[row : row + 1], every.wanted[row : row + 1], every.warm)
+    return Load("memory", every.names[row : row + 1], every.demand[row : row + 1], every.warm)
 
 
 def _leak() -> np.ndarray:

@@ -53,7 +53,7 @@ TARGETS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
 WAITING_A_POD = (1.0, 2.0, 5.0, 10.0, 20.0)
 LONG_SECONDS = 10.0
 """Of work in a queue that is long."""
-OURS = "ours"
+FORECASTER_STRATEGIES = "ours"
 TARGET = 0.8
 """Of ours, behind its gate. One point: each takes a minute, because each sees a demand of its own."""
 
@@ -207,7 +207,7 @@ def contestants(start_up: int) -> dict[str, list[Callable[[], Rule]]]:
         "the HPA on requests in flight": [partial(Reactive, RUNS * share) for share in TARGETS],
         "KEDA on waiting requests": [partial(Reactive, each, queue=True) for each in WAITING_A_POD],
         "a queue-length rule": [partial(QueueLength, each) for each in WAITING_A_POD],
-        OURS: [partial(ours, TARGET, start_up, {})],
+        FORECASTER_STRATEGIES: [partial(ours, TARGET, start_up, {})],
     }
 
 
@@ -235,7 +235,7 @@ def compared(series: Series, start_up: int) -> Rows:
         name: [played(series.arrivals, series.before, make(), start_up, series.start) for make in makes]
         for name, makes in contestants(start_up).items()
     }
-    (reference,) = points[OURS]
+    (reference,) = points[FORECASTER_STRATEGIES]
     return {name: within(found, reference.pod_hours) for name, found in points.items()}
 
 

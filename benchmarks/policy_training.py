@@ -127,8 +127,8 @@ class Reward:
     def of(self, before: Situation, after: Situation) -> Floats:
         """[row] of the minute between two situations; NaN where nothing was measured."""
         short = np.maximum(0.0, after.measured * self.share - before.ready)
-        moved = np.abs(after.asked - before.asked)
-        return -(after.asked + self.missing * short + self.change * moved) / self.scale
+        moved = np.abs(after.desired - before.desired)
+        return -(after.desired + self.missing * short + self.change * moved) / self.scale
 
 
 @dataclass(slots=True)
@@ -156,7 +156,7 @@ class Explorer:
         self._learn(situation, features)
         taken = self._choice(features)
         self._before, self._features, self._taken = situation, features, taken
-        wanted = counts(np.maximum(situation.asked, 1.0), taken)
+        wanted = counts(np.maximum(situation.desired, 1.0), taken)
         return np.where(np.isnan(situation.measured), np.nan, wanted)
 
     def _learn(self, after: Situation, features: Floats) -> None:

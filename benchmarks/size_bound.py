@@ -50,7 +50,7 @@ def cells(loads: Sequence[Load], price: float) -> str:
 
 def days_of(load: Load) -> tuple[Floats, Floats]:
     """[row, day] the peak of each day after the warm-up, and [row] what is used in all of them, in days."""
-    wanted = load.wanted[:, load.warm :]
+    wanted = load.demand[:, load.warm :]
     days = wanted.shape[1] // STEPS_A_DAY
     wanted = wanted[:, : days * STEPS_A_DAY]
     peaks = np.nanmax(wanted.reshape(len(wanted), days, STEPS_A_DAY), axis=2)

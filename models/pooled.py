@@ -17,7 +17,7 @@ from .fitted import FittedRule
 from .forecast import StepWindow
 from .panel import DAY, Floats, Panel
 from .prior import GROWN_DAYS, alike
-from .situation import Situation, past_windows, situation_at, squash
+from .situation import OriginSituation, past_windows, situation_at, squash
 from .spread import read_table
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ class Pooled(ABC):
         return learned
 
 
-def _columns(situation: Situation, windows: Sequence[StepWindow]) -> Floats:
+def _columns(situation: OriginSituation, windows: Sequence[StepWindow]) -> Floats:
     """[series · origin · window, column]."""
     ahead = past_windows(situation, windows)
     context = np.broadcast_to(situation.context[:, :, None], (*ahead.shape[:3], situation.context.shape[-1]))

@@ -24,7 +24,7 @@ from .clean import bins_seen, bins_silent, filled
 from .fitted import FittedRule
 from .forecast import StepWindow
 from .panel import DAY, Floats, Panel
-from .situation import Situation, past_windows, situation_at
+from .situation import OriginSituation, past_windows, situation_at
 from .spread import read_table
 from .trailing import equal_shares
 
@@ -110,7 +110,7 @@ PRIOR_ROWS = 512
 class Views(NamedTuple):
     """Squashed quantiles [series, origin, window, level] of the prior, and what they are relative to."""
 
-    situation: Situation
+    situation: OriginSituation
     squashed: Floats
 
     def in_units(self) -> Floats:
@@ -205,7 +205,7 @@ def views_at(
 
 
 def inputs(
-    situation: Situation, windows: Sequence[StepWindow], ahead: int, *, similar: bool = False
+    situation: OriginSituation, windows: Sequence[StepWindow], ahead: int, *, similar: bool = False
 ) -> tuple[Floats, Floats]:
     """[series, origin, feature] and [series, origin, window, feature] that networks read about windows.
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from .forecast import StepWindow
     from .panel import Floats
-    from .situation import Situation
+    from .situation import OriginSituation
     from .trailing import Origins
 
     Bins = npt.NDArray[np.intp]
@@ -58,7 +58,7 @@ class Similar(NamedTuple):
     context: Floats
 
 
-def similar_moments(situation: Situation, ahead: int) -> Similar:
+def similar_moments(situation: OriginSituation, ahead: int) -> Similar:
     """Return the most similar moments after which `ahead` bins were known at the origin."""
     origins, shape = situation.origins, situation.level.shape
     count = np.clip(origins - ahead + 1, 0, PAST_DAYS * situation.day)
@@ -142,7 +142,7 @@ def _smallest(squares: Floats, shown: Floats) -> Bins:
     return np.asarray(nearest.reshape(*squares.shape[:2], NEAREST))
 
 
-def followed(situation: Situation, moments: Similar, windows: Sequence[StepWindow]) -> Floats:
+def followed(situation: OriginSituation, moments: Similar, windows: Sequence[StepWindow]) -> Floats:
     """Float32 [series, origin, window, feature]: quantiles of the largest value of each window after these moments.
 
     Once as it was, once as a change since the moment; relative to the latest value, in the scale of the series, 0 where
@@ -156,7 +156,7 @@ def followed(situation: Situation, moments: Similar, windows: Sequence[StepWindo
     return np.where(moments.informed[:, None, None], features, 0).astype(np.float32)
 
 
-def _largest(situation: Situation, window: StepWindow, moments: Bins) -> Floats:
+def _largest(situation: OriginSituation, window: StepWindow, moments: Bins) -> Floats:
     """[series, origin, moment] largest value of the window after each moment."""
     if window.steps * moments[0].size < situation.values.shape[1]:
         steps = range(window.first, window.last + 1)

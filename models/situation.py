@@ -1,4 +1,4 @@
-"""Situation: an origin as numbers without a unit, so that one network can look at any series.
+"""OriginSituation: an origin as numbers without a unit, so that one network can look at any series.
 
 Values are taken relative to the latest one and in units of how much the series usually changes; then the inverse
 hyperbolic sine tames what is left of spikes.
@@ -32,7 +32,7 @@ LOG_FLOOR = 1e-2
 MIN_SCALE = 1e-6
 
 
-class Situation(NamedTuple):
+class OriginSituation(NamedTuple):
     """What is known at origins of series.
 
     Attributes:
@@ -64,7 +64,7 @@ class Moved(NamedTuple):
     daily: Mapping[int, Floats]
 
 
-def situation_at(values: Floats, origins: Origins, day: int) -> Situation:
+def situation_at(values: Floats, origins: Origins, day: int) -> OriginSituation:
     """Look at origins of gapless values [series, time]."""
     level = values[:, origins]
     view = trailing(values, origins)
@@ -80,7 +80,7 @@ def situation_at(values: Floats, origins: Origins, day: int) -> Situation:
     ]
     features = np.concatenate(parts).astype(np.float32)
     context = np.ascontiguousarray(np.moveaxis(features, 0, -1))
-    return Situation(values, origins, day, level, scale, context, view, {})
+    return OriginSituation(values, origins, day, level, scale, context, view, {})
 
 
 def squash(value: Floats) -> Floats:
@@ -175,7 +175,7 @@ def _age(origins: Origins, day: int, view: Trailing) -> Floats:
 NEIGHBOURS = ((1, (-2, -1, 1, 2, 4)), (7, (-1, 1)))
 
 
-def past_windows(situation: Situation, windows: Sequence[StepWindow]) -> Floats:
+def past_windows(situation: OriginSituation, windows: Sequence[StepWindow]) -> Floats:
     """Float32 [series, origin, window, feature]: the same window on the last seven days, and how far it is away."""
     first = np.array([window.first for window in windows])
     width = np.array([window.steps for window in windows])
@@ -200,7 +200,7 @@ def past_windows(situation: Situation, windows: Sequence[StepWindow]) -> Floats:
     return np.concatenate([scaled, place], axis=-1).astype(np.float32)
 
 
-def _around(situation: Situation, windows: Sequence[StepWindow], back: npt.NDArray[np.intp]) -> list[Floats]:
+def _around(situation: OriginSituation, windows: Sequence[StepWindow], back: npt.NDArray[np.intp]) -> list[Floats]:
     """Means of the hour around the middle of each window on these days, and how they changed since the origin's clock.
 
     One bin of a restless series says little; an hour of seven days says what is usual at that time.
@@ -225,14 +225,14 @@ def _known(at: npt.NDArray[np.intp], origins: npt.NDArray[np.intp]) -> npt.NDArr
     return np.asarray(np.where(at < 0, origins, np.minimum(at, origins)))
 
 
-def _back(situation: Situation, days: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+def _back(situation: OriginSituation, days: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     """[origin, place] bins back to these days; where history does not reach so far, to the oldest day that it has."""
     known = (situation.origins[:, None] + 1) // situation.day
     return np.asarray(np.maximum(np.minimum(days, known), 1) * situation.day)
 
 
 def _same_windows(
-    situation: Situation, windows: Sequence[StepWindow], back: npt.NDArray[np.intp], shifts: npt.NDArray[np.intp]
+    situation: OriginSituation, windows: Sequence[StepWindow], back: npt.NDArray[np.intp], shifts: npt.NDArray[np.intp]
 ) -> Floats:
     """[series, origin, window, place] largest value of the window so many bins ago; without history the latest value.
 
@@ -246,7 +246,7 @@ def _same_windows(
     return np.stack(largest, axis=2)
 
 
-def _largest(situation: Situation, width: int, at: npt.NDArray[np.intp]) -> Floats:
+def _largest(situation: OriginSituation, width: int, at: npt.NDArray[np.intp]) -> Floats:
     """[series, *at] largest of the `width` bins up to each of these, fewer at the beginning.
 
     A few of them are looked up; for many it is cheaper to know all.
@@ -258,7 +258,7 @@ def _largest(situation: Situation, width: int, at: npt.NDArray[np.intp]) -> Floa
     return np.asarray(situation.running[width][:, at])
 
 
-def _same_minute(situation: Situation, back: npt.NDArray[np.intp]) -> Floats:
+def _same_minute(situation: OriginSituation, back: npt.NDArray[np.intp]) -> Floats:
     """[series, origin, place] value at the origin's clock time on these days."""
     origins = situation.origins[:, None]
     return np.asarray(situation.values[:, _known(origins - back, origins)])

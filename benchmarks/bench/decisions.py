@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 START_UPS = (2, 8)
 """Minutes until a new pod is ready."""
-OURS = "forecaster"
+FORECASTER_STRATEGIES = "forecaster"
 
 
 def decisions(start_up: int, series: int | None = None) -> dict[str, dict[str, Comparison]]:
     """For each policy and series the comparison with the plain HPA."""
     played = sample(replays(), series)
     hpa, ours = hpa_accounts(played, start_up), our_accounts(played, start_up)
-    results = {OURS: {name: compared(own, hpa[name]) for name, own in ours.items()}}
+    results = {FORECASTER_STRATEGIES: {name: compared(own, hpa[name]) for name, own in ours.items()}}
     for peer, expected in PEERS.items():
         results[peer] = {
             replay.name: compared(
@@ -49,7 +49,7 @@ def decision_tables(start_up: int, series: int | None = None) -> list[Table]:
     """One table for the series recorded by the minute, one for all."""
     results = decisions(start_up, series)
     fine = {replay.name for replay in replays() if replay.recorded_step == TICK}
-    groups = {"recorded by the minute": fine, "all series": set(results[OURS])}
+    groups = {"recorded by the minute": fine, "all series": set(results[FORECASTER_STRATEGIES])}
     return [
         _table(f"Decisions, pods ready in {start_up} minutes, {title}", results, names)
         for title, names in groups.items()

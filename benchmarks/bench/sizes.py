@@ -41,7 +41,7 @@ def size_tables(*, quick: bool) -> Iterator[Table]:
 
 def first_containers(load: Load) -> Load:
     """A few containers of a load, in their order."""
-    return replace(load, names=load.names[:QUICK_CONTAINERS], wanted=load.wanted[:QUICK_CONTAINERS])
+    return replace(load, names=load.names[:QUICK_CONTAINERS], demand=load.demand[:QUICK_CONTAINERS])
 
 
 def _cells(outcome: SizeOutcome) -> tuple[str, ...]:

@@ -220,5 +220,5 @@ def show_pods(fleet: RecordedFleet, simulated: Simulated, now: datetime) -> None
     """Set the pods that the endpoint reports."""
     for id_, pods in simulated.items():
         shown = fleet[id_]
-        if (shown.replicas, shown.ready_replicas) != (pods.asked, pods.ready):
-            fleet.scale(id_, pods.asked, at=now, ready_replicas=pods.ready)
+        if (shown.replicas, shown.ready_replicas) != (pods.desired, pods.ready):
+            fleet.scale(id_, pods.desired, at=now, ready_replicas=pods.ready)

@@ -145,7 +145,7 @@ def past_view(
 
 def _plain(what_if: WhatIf, alone: RunResult) -> PlainView:
     first = what_if.measurements.instant(MINUTES_A_POINT)
-    return PlainView(first, alone.track.asked[MINUTES_A_POINT - 1 :: MINUTES_A_POINT].tolist())
+    return PlainView(first, alone.track.desired[MINUTES_A_POINT - 1 :: MINUTES_A_POINT].tolist())
 
 
 def _forecast(facts: WhatIfFacts, signal: Signal, lead: timedelta | None) -> tuple[PastForecast | None, str]:

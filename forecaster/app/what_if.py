@@ -249,7 +249,7 @@ def view_of(ready: PreparedWorkload, change: PolicyChange, changed: RunResult, s
 def _strategy(result: RunResult) -> StrategyView:
     account = result.account
     return StrategyView(
-        asked=result.track.asked.tolist(),
+        asked=result.track.desired.tolist(),
         ready=result.track.ready.tolist(),
         pod_hours=account.pod_hours,
         short_minutes=account.short / MINUTE,

@@ -90,7 +90,7 @@ def vertical(
         tell("no workload has a day of usage per pod; half is read first, half a day is the least")
         raise typer.Exit(1)
     heads = {
-        name: f"{name}: {counted(len(load.names), 'workload')}, {(load.wanted.shape[1] - load.warm) / 288:.1f} days"
+        name: f"{name}: {counted(len(load.names), 'workload')}, {(load.demand.shape[1] - load.warm) / 288:.1f} days"
         for name, load in loads.items()
     }
     print_backtest(results, heads, output, ids)

@@ -41,7 +41,7 @@ class Account:
     """Price of the pod-hours, in the currency of the prices; 0 where none are stated."""
 
     def __add__(self, other: Account) -> Account:
-        return Account(*(getattr(self, one.name) + getattr(other, one.name) for one in fields(self)))
+        return Account(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))
 
     def priced(self, pod_hour: float) -> Account:
         """Return the account with its pod-hours at this price of one."""
@@ -88,9 +88,9 @@ def at_pod_hours(curve: Iterable[Account], spent: float) -> Account | None:
     `curve` holds one policy at different settings over the same time. None where it spends more, or less, at all of
     them: outside the sweep there is no value.
     """
-    points = sorted(curve, key=lambda one: (one.pod_hours, -one.missing))
-    below = [one for one in points if one.pod_hours <= spent]
-    above = [one for one in points if one.pod_hours >= spent]
+    points = sorted(curve, key=lambda account: (account.pod_hours, -account.missing))
+    below = [account for account in points if account.pod_hours <= spent]
+    above = [account for account in points if account.pod_hours >= spent]
     if not below or not above:
         return None
     return _between(below[-1], above[0], spent)
@@ -101,8 +101,8 @@ def at_missing(curve: Iterable[Account], missing: float) -> float | None:
 
     None where it leaves more at all of them. The leanest point counts as it is: how much leaner would do is not known.
     """
-    points = sorted(curve, key=lambda one: (one.pod_hours, -one.missing))
-    safe = next((i for i, one in enumerate(points) if one.missing <= missing), None)
+    points = sorted(curve, key=lambda account: (account.pod_hours, -account.missing))
+    safe = next((i for i, account in enumerate(points) if account.missing <= missing), None)
     if not safe:
         return None if safe is None else points[0].pod_hours
     before, after = points[safe - 1], points[safe]
@@ -149,7 +149,7 @@ class Run:
 class Track:
     """Minute by minute: pods asked for and ready when it ends, the floor in force then, and its shortage."""
 
-    asked: NDArray[np.int32]
+    desired: NDArray[np.int32]
     ready: NDArray[np.int32]
     floor: NDArray[np.int32]
     missing: NDArray[np.float64]
@@ -180,7 +180,7 @@ def with_targets_at(workload: Workload, share: float) -> Workload:
     hpa = workload.autoscaler
     if hpa is None or share == 1.0:
         return workload
-    return replace(workload, autoscaler=replace(hpa, targets=tuple(_at(one, share) for one in hpa.targets)))
+    return replace(workload, autoscaler=replace(hpa, targets=tuple(_at(target, share) for target in hpa.targets)))
 
 
 def _at(target: Target, share: float) -> Target:

@@ -87,7 +87,8 @@ def compare(
     scope = scope_of(traces, policies, begin, until, assumed)
     forecasts = StrategyForecasts(scope, assumed, forecasting, durations)
     runs = _runs_until_interrupted(scope, strategies, assumed, forecasts, watch)
-    strategies = [one for one in strategies if any(point.strategy == one.name for point in runs) or not runs]
+    replayed = {point.strategy for point in runs}
+    strategies = [strategy for strategy in strategies if strategy.name in replayed or not runs]
     if watch:
         watch.began("decisions", 0.5)
     with durations.of("decisions"):
@@ -108,13 +109,13 @@ def _runs_until_interrupted(
 ) -> dict[Point, Run]:
     """Every run; after Ctrl-C those of the strategies that were forecast, of which the HPA alone is the first."""
     runs: dict[Point, Run] = {}
-    for i, one in enumerate(strategies):
+    for i, strategy in enumerate(strategies):
         if watch:
-            watch.began(f"forecasts: {one.title}", 0.5 * i / len(strategies))
+            watch.began(f"forecasts: {strategy.title}", 0.5 * i / len(strategies))
         try:
-            runs |= dict(runs_of(scope, [one], assumed, forecasts))
+            runs |= dict(runs_of(scope, [strategy], assumed, forecasts))
         except KeyboardInterrupt:
-            if runs and watch and watch.interrupted(one.title):
+            if runs and watch and watch.interrupted(strategy.title):
                 break
             raise
     return runs
@@ -152,11 +153,11 @@ def scope_of(
     setups, chosen, left_out = {}, {}, {}
     for series, workload in enumerate(traces.workloads):
         chosen[series] = policies.of(workload.id)
-        found = setup_or_reason(series, workload, chosen[series], measurements, assumed, forecasts=forecasts)
-        if isinstance(found, Setup):
-            setups[series] = found
+        setup = setup_or_reason(series, workload, chosen[series], measurements, assumed, forecasts=forecasts)
+        if isinstance(setup, Setup):
+            setups[series] = setup
         else:
-            left_out[workload.id] = found
+            left_out[workload.id] = setup
     return ReplayScope(measurements, setups, chosen, left_out)
 
 
@@ -210,7 +211,7 @@ class StrategyForecasts:
 
 def signals_of(scope: ReplayScope) -> list[Signal]:
     """The signals of all targets."""
-    return sorted({target.signal for one in scope.setups.values() for target in one.targets})
+    return sorted({target.signal for setup in scope.setups.values() for target in setup.targets})
 
 
 def runs_of(
@@ -221,19 +222,19 @@ def runs_of(
         replicas = scope.measurements.traces.pods_at(series, scope.measurements.begin)
         for share in dict.fromkeys((1.0, *assumed.shares)):
             workload, setup = with_setup_at(scope, series, share)
-            for one in strategies:
-                policy = one.policy_of(scope.policies[series])
+            for strategy in strategies:
+                policy = strategy.policy_of(scope.policies[series])
                 yield (
-                    Point(series, one.name, share),
+                    Point(series, strategy.name, share),
                     Run(
                         series=series,
                         workload=workload,
                         setup=setup,
                         replicas=replicas,
                         policy=at_share(policy, share) if policy else None,
-                        forecasts=forecasts.of(one, series),
-                        advisor=one.advisor,
-                        acting=forecasts.acting(one, series),
+                        forecasts=forecasts.of(strategy, series),
+                        advisor=strategy.advisor,
+                        acting=forecasts.acting(strategy, series),
                     ),
                 )
 

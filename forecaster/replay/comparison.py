@@ -59,10 +59,10 @@ class WorkloadComparison:
 
     def ratio(self, name: str) -> float | None:
         """Demand left short at the HPA's pod-hours, as a ratio of what the HPA leaves; None where that is nothing."""
-        plain, ours = self.curves[HPA.name].own, self.at_cost_of_hpa(name)
-        if ours is None or not plain.demand or not short(plain):
+        plain, at_cost = self.curves[HPA.name].own, self.at_cost_of_hpa(name)
+        if at_cost is None or not plain.demand or not short(plain):
             return None
-        return ours.missing / plain.missing
+        return at_cost.missing / plain.missing
 
     def benefit(self, name: str) -> Benefit:
         """What this strategy is worth here, beside the HPA alone."""
@@ -70,8 +70,8 @@ class WorkloadComparison:
 
     def loss(self, name: str) -> float:
         """Demand left short beyond what the HPA alone leaves at this strategy's pod-hours, as a share of the demand."""
-        ours = self.curves[name].own
-        return (ours.missing - (self.equal(name) or self.curves[HPA.name].own).missing) / (ours.demand or 1.0)
+        own = self.curves[name].own
+        return (own.missing - (self.equal(name) or self.curves[HPA.name].own).missing) / (own.demand or 1.0)
 
     def saved(self, name: str) -> float | None:
         """Share of the HPA's pod-hours that this strategy saves at the HPA's own shortage; None if it cannot."""
@@ -107,20 +107,21 @@ class Comparison:
     @property
     def forecaster(self) -> str:
         """Name of the strategy that stands for forecaster."""
-        return forecaster_of(one.name for one in self.strategies)
+        return forecaster_of(strategy.name for strategy in self.strategies)
 
     def worse(self, name: str) -> list[WorkloadComparison]:
         """Workloads on which the HPA alone does better than a strategy, the largest loss of demand first."""
-        found = [one for one in self.workloads if name in one.curves and one.benefit(name) is Benefit.WORSE]
-        return sorted(found, key=lambda one: -one.loss(name))
+        replayed = [workload for workload in self.workloads if name in workload.curves]
+        worse = [workload for workload in replayed if workload.benefit(name) is Benefit.WORSE]
+        return sorted(worse, key=lambda workload: -workload.loss(name))
 
     def verdict(self) -> str:
         """Say on how many workloads forecaster was worse, better and the same; empty where it is not compared."""
         name = self.forecaster
-        if not self.workloads or not any(one.name == name for one in self.strategies):
+        if not self.workloads or not any(strategy.name == name for strategy in self.strategies):
             return ""
-        worse, counts = self.worse(name), Counter(one.benefit(name) for one in self.workloads)
-        names = f": {listed([str(one.workload.id) for one in worse])}" if worse else ""
+        worse, counts = self.worse(name), Counter(workload.benefit(name) for workload in self.workloads)
+        names = f": {listed([str(workload.workload.id) for workload in worse])}" if worse else ""
         better, when = counts[Benefit.BETTER], SPAN_WORDS.get(self.until - self.begin, "")
         return (
             f"{'Forecaster' if better else f'No benefit{when}: forecaster'} was worse than the HPA alone on "
@@ -131,38 +132,38 @@ class Comparison:
     def ordered(self) -> list[WorkloadComparison]:
         """Workloads on which forecaster was worse first, then by the shortage of the HPA alone."""
         worse = self.worse(self.forecaster)
-        ids = {one.workload.id for one in worse}
-        others = [one for one in self.workloads if one.workload.id not in ids]
-        return [*worse, *sorted(others, key=lambda one: -one.curves[HPA.name].own.missing)]
+        ids = {workload.workload.id for workload in worse}
+        others = [workload for workload in self.workloads if workload.workload.id not in ids]
+        return [*worse, *sorted(others, key=lambda workload: -workload.curves[HPA.name].own.missing)]
 
     def own(self, name: str) -> Account:
         """The sum over the workloads, with the targets that their owners set."""
-        return total(one.curves[name].own for one in self.workloads)
+        return total(workload.curves[name].own for workload in self.workloads)
 
     def curve(self, name: str) -> dict[float, Account]:
         """The sum over the workloads by the share of the targets."""
         shares = self.workloads[0].curves[name].points if self.workloads else {}
-        return {share: total(one.curves[name].points[share] for one in self.workloads) for share in shares}
+        return {share: total(workload.curves[name].points[share] for workload in self.workloads) for share in shares}
 
     def equal(self, name: str) -> Account | None:
         """The HPAs alone, each at the pod-hours that the strategy spends on it; None if one of them has no value."""
-        found = [one.equal(name) for one in self.workloads]
-        known = [one for one in found if one is not None]
-        return total(known) if known and len(known) == len(found) else None
+        accounts = [workload.equal(name) for workload in self.workloads]
+        known = [account for account in accounts if account is not None]
+        return total(known) if known and len(known) == len(accounts) else None
 
     def ratio(self, name: str) -> float | None:
         """Demand left short at every HPA's own pod-hours, all together, as a ratio of what the HPAs leave."""
-        found = [one.at_cost_of_hpa(name) for one in self.workloads]
-        known = [one for one in found if one is not None]
+        accounts = [workload.at_cost_of_hpa(name) for workload in self.workloads]
+        known = [account for account in accounts if account is not None]
         plain = self.own(HPA.name).missing
-        return total(known).missing / plain if known and len(known) == len(found) and plain else None
+        return total(known).missing / plain if known and len(known) == len(accounts) and plain else None
 
     def saved(self, name: str) -> float | None:
         """Share of all HPAs' pod-hours that the strategy saves at each HPA's own shortage; None if it cannot."""
-        found = [(one.saved(name), one.curves[HPA.name].own.pod_hours) for one in self.workloads]
-        known = [share * spent for share, spent in found if share is not None]
-        spent = sum(spent for _, spent in found)
-        return sum(known) / spent if spent and len(known) == len(found) else None
+        pairs = [(workload.saved(name), workload.curves[HPA.name].own.pod_hours) for workload in self.workloads]
+        known = [share * spent for share, spent in pairs if share is not None]
+        spent = sum(spent for _, spent in pairs)
+        return sum(known) / spent if spent and len(known) == len(pairs) else None
 
     def named(self, workload: str) -> WorkloadComparison:
         """One workload by its `namespace/name`.
@@ -170,13 +171,13 @@ class Comparison:
         Raises:
             KeyError: it was left out, or is not in the traces.
         """
-        return {str(one.workload.id): one for one in self.workloads}[workload]
+        return {str(compared.workload.id): compared for compared in self.workloads}[workload]
 
     def frontier(self) -> list[dict[str, object]]:
         """Every workload, strategy and share of the targets as a row: cost, shortage, changes."""
         return [
             {
-                "workload": str(one.workload.id),
+                "workload": str(workload.workload.id),
                 "strategy": name,
                 "target_share": share,
                 "pod_hours": account.pod_hours,
@@ -184,8 +185,8 @@ class Comparison:
                 "missing_share": account.missing_share,
                 "changes": account.changes,
             }
-            for one in self.workloads
-            for name, curve in one.curves.items()
+            for workload in self.workloads
+            for name, curve in workload.curves.items()
             for share, account in curve.points.items()
         ]
 
@@ -195,18 +196,18 @@ class Comparison:
             {
                 "at": self.begin + (minute + 1) * MINUTE,
                 "strategy": name,
-                "asked": int(track.asked[minute]),
+                "asked": int(track.desired[minute]),
                 "ready": int(track.ready[minute]),
                 "floor": int(track.floor[minute]),
                 "missing": float(track.missing[minute]),
             }
             for name, track in ((name, curve.track) for name, curve in self.named(workload).curves.items())
-            for minute in range(len(track.asked))
+            for minute in range(len(track.desired))
         ]
 
     def bound(self) -> Account:
         """What the demand needs at least."""
-        return total(one.bound for one in self.workloads)
+        return total(workload.bound for workload in self.workloads)
 
 
 NOTABLE_DIFFERENCE = 0.05
@@ -230,26 +231,26 @@ class Benefit(StrEnum):
     WORSE = "worse"
 
 
-def benefit(plain: Account, ours: Account, equal: Account | None) -> Benefit:
-    """`BENEFIT_MEANS` in numbers: `plain` is the HPA at its own targets, `equal` at the pod-hours of `ours`.
+def benefit(plain: Account, forecaster: Account, equal: Account | None) -> Benefit:
+    """`BENEFIT_MEANS` in numbers: `plain` is the HPA at its own targets, `equal` at the pod-hours of `forecaster`.
 
     Where the HPA spends as many at none of its targets, `equal` is None: more pod-hours have to leave less short, fewer
     must not leave more, and what is more of one and less of the other is no comparison, and the same.
     """
-    if not short(plain) and not short(ours):
-        return _less_is_better(ours.pod_hours, plain.pod_hours)
+    if not short(plain) and not short(forecaster):
+        return _less_is_better(forecaster.pod_hours, plain.pod_hours)
     if equal is not None:
-        return _less_is_better(short(ours), short(equal))
-    missing = _less_is_better(short(ours), short(plain))
-    if ours.pod_hours > plain.pod_hours:
+        return _less_is_better(short(forecaster), short(equal))
+    missing = _less_is_better(short(forecaster), short(plain))
+    if forecaster.pod_hours > plain.pod_hours:
         return Benefit.SAME if missing is Benefit.BETTER else Benefit.WORSE
     return Benefit.SAME if missing is Benefit.WORSE else Benefit.BETTER
 
 
-def workload_verdict(one: Benefit, span: timedelta) -> str:
+def workload_verdict(benefit: Benefit, span: timedelta) -> str:
     """Say of one workload what forecaster was worth to it, and what to do where it was worth nothing."""
     when = SPAN_WORDS.get(span, "")
-    match one:
+    match benefit:
         case Benefit.BETTER:
             return f"Better than the HPA alone{when}."
         case Benefit.SAME:
@@ -258,12 +259,12 @@ def workload_verdict(one: Benefit, span: timedelta) -> str:
             return f"Worse than the HPA alone{when}. {TRY_TUNE}"
 
 
-def short(one: Account) -> float:
+def short(account: Account) -> float:
     """Demand above what the ready pods carried, in its unit times hours; 0 where that is nothing."""
-    return one.missing if one.missing > NOTHING_SHORT * one.demand else 0.0
+    return account.missing if account.missing > NOTHING_SHORT * account.demand else 0.0
 
 
-def _less_is_better(ours: float, theirs: float) -> Benefit:
-    if ours > theirs * (1 + NOTABLE_DIFFERENCE):
+def _less_is_better(value: float, reference: float) -> Benefit:
+    if value > reference * (1 + NOTABLE_DIFFERENCE):
         return Benefit.WORSE
-    return Benefit.BETTER if theirs > ours * (1 + NOTABLE_DIFFERENCE) else Benefit.SAME
+    return Benefit.BETTER if reference > value * (1 + NOTABLE_DIFFERENCE) else Benefit.SAME

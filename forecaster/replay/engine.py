@@ -77,11 +77,11 @@ def replay_runs(
     results: dict[int, RunResult] = {}
     for alike, places in _grouped(runs, terms).items():
         for first in range(0, len(places), CHUNK):
-            some = places[first : first + CHUNK]
-            these = [runs[i] for i in some]
-            floors = _floors(these, [terms[i] for i in some], measurements)
+            chunk = places[first : first + CHUNK]
+            these = [runs[i] for i in chunk]
+            floors = _floors(these, [terms[i] for i in chunk], measurements)
             rows = RunRows(these, alike, measurements, tracks=tracks, warm_up=warm_up)
-            results.update(zip(some, rows.replayed(floors, overtaken), strict=True))
+            results.update(zip(chunk, rows.replayed(floors, overtaken), strict=True))
     return [results[place] for place in range(len(runs))]
 
 
@@ -113,7 +113,7 @@ def _floors(runs: Sequence[Run], terms: Sequence[Terms | None], measurements: Me
     if runs[0].floors is not None:
         stated = np.stack([run.floors for run in runs if run.floors is not None], axis=1).astype(np.int64)
         return lambda minute, _pods, _before, _load: np.asarray(stated[minute])
-    known = [one for one in terms if one is not None]
+    known = [term for term in terms if term is not None]
     if not known:
         return lambda _minute, _pods, before, _load: before
     return DecidedFloors(DecisionInputs(runs, known, measurements), len(runs), runs[0].advisor, measurements).floors
@@ -175,7 +175,7 @@ class RunRows:
             if overtaken and overtaken():
                 raise OvertakenError
             if minute == self._warm_up:
-                self.accounts = Accounts(len(self.accounts.asked), self._alike.timing.sync)
+                self.accounts = Accounts(len(self.accounts.desired), self._alike.timing.sync)
             self.minute(minute, floors(minute, self.pods, self._floor, self._load))
         accounts = self.accounts.each()
         if self._tracks is None:
@@ -191,18 +191,18 @@ class RunRows:
         coming = demand.coming[place]
         earlier = self._load.used(demand.usage_at(place), earlier=True)
         latest = self._load.used(demand.usage_at(place + 1), earlier=False)
-        missing, asked = np.zeros(len(coming)), np.zeros(len(coming), np.int64)
+        missing, desired = np.zeros(len(coming)), np.zeros(len(coming), np.int64)
         for step in range(timing.syncs):
             usage = latest if step >= timing.first_fresh else earlier
             in_force = floor if step >= timing.first_floored else before
             self._sync(minute * timing.syncs + step, usage, in_force)
             missing += self.accounts.add(coming, self._load.missing(self.pods, coming))
-            asked += self.pods.asked
+            desired += self.pods.desired
         self._load.end_minute()
-        self.accounts.minute(asked, demand.known[place], timing.syncs)
+        self.accounts.minute(desired, demand.known[place], timing.syncs)
         self.pods.arrive((minute + 1) * timing.syncs)
         if self._tracks:
-            self._tracks.add(minute, self.pods, floor, missing / timing.syncs, asked / timing.syncs)
+            self._tracks.add(minute, self.pods, floor, missing / timing.syncs, desired / timing.syncs)
 
     def _sync(self, sync: int, usage: dict[str, Usage], floor: Counts) -> None:
         self.pods.arrive(sync)
@@ -215,7 +215,7 @@ class RunRows:
 class SimulatedWorkload(NamedTuple):
     """Pods asked for and ready at the end of a minute, and what it took until then."""
 
-    asked: int
+    desired: int
     ready: int
     account: Account
 
@@ -225,22 +225,24 @@ class Simulation:
 
     def __init__(self, runs: Sequence[Run], measurements: Measurements) -> None:
         self._count, groups = len(runs), _grouped(runs, [None] * len(runs)).items()
-        self._groups = [(some, RunRows([runs[place] for place in some], alike, measurements)) for alike, some in groups]
+        self._groups = [
+            (places, RunRows([runs[place] for place in places], alike, measurements)) for alike, places in groups
+        ]
 
     def minute(self, minute: int, floors: Sequence[int]) -> list[SimulatedWorkload]:
         """Every run a minute later, in their order, with these floors; 0 is no floor."""
-        found: dict[int, SimulatedWorkload] = {}
+        workloads: dict[int, SimulatedWorkload] = {}
         for places, rows in self._groups:
             rows.minute(minute, np.array([floors[place] for place in places], np.int64))
-            pods = zip(rows.pods.asked.tolist(), rows.pods.ready.tolist(), rows.accounts.each(), strict=True)
-            found |= {place: SimulatedWorkload(*one) for place, one in zip(places, pods, strict=True)}
-        return [found[place] for place in range(self._count)]
+            pods = zip(rows.pods.desired.tolist(), rows.pods.ready.tolist(), rows.accounts.each(), strict=True)
+            workloads |= {place: SimulatedWorkload(*numbers) for place, numbers in zip(places, pods, strict=True)}
+        return [workloads[place] for place in range(self._count)]
 
 
 def hpas_of(runs: Sequence[Run], alike: Alike) -> Hpas:
     """The HPAs of runs that have the same kinds of targets."""
     numbers = [tuple(target_numbers(target, None) for target in run.setup.targets) for run in runs]
-    targets = target_columns([UNREADABLE_TERMS._replace(targets=one) for one in numbers])
+    targets = target_columns([UNREADABLE_TERMS._replace(targets=row) for row in numbers])
     least = np.array([run.setup.bounds.min_replicas for run in runs], np.int64)
     most = np.array([run.setup.bounds.max_replicas for run in runs], np.int64)
     return Hpas(alike.kinds, targets, least, most, alike.behavior, alike.timing.sync)
@@ -280,7 +282,7 @@ class Accounts:
     """The accounts of all rows, while they grow."""
 
     def __init__(self, rows: int, sync: timedelta) -> None:
-        self.asked, self.measured, self.short, self.changes = (np.zeros(rows, np.int64) for _ in range(4))
+        self.desired, self.measured, self.short, self.changes = (np.zeros(rows, np.int64) for _ in range(4))
         self.demand, self.missing = np.zeros(rows), np.zeros(rows)
         self._sync = sync
 
@@ -291,18 +293,18 @@ class Accounts:
         self.missing += missing
         return missing
 
-    def minute(self, asked: Counts, known: Flags, syncs: int) -> None:
+    def minute(self, desired: Counts, known: Flags, syncs: int) -> None:
         """All of a minute's sync periods: pods asked for in each, summed, and where there was a measurement."""
-        self.asked += asked
+        self.desired += desired
         self.measured += known * syncs
 
     def each(self) -> list[Account]:
         """Return one account per run."""
         hours, sync = self._sync / HOUR, self._sync
-        columns = (self.asked, self.measured, self.short, self.demand, self.missing, self.changes)
+        columns = (self.desired, self.measured, self.short, self.demand, self.missing, self.changes)
         return [
-            Account(asked * hours, measured * sync, short * sync, demand * hours, missing * hours, changes)
-            for asked, measured, short, demand, missing, changes in zip(*(c.tolist() for c in columns), strict=True)
+            Account(desired * hours, measured * sync, short * sync, demand * hours, missing * hours, changes)
+            for desired, measured, short, demand, missing, changes in zip(*(c.tolist() for c in columns), strict=True)
         ]
 
 
@@ -310,16 +312,16 @@ class Tracks:
     """The tracks of all rows, while they grow: [minute, row]."""
 
     def __init__(self, minutes: int, rows: int) -> None:
-        self.asked, self.ready, self.floor = (np.zeros((minutes, rows), np.int32) for _ in range(3))
+        self.desired, self.ready, self.floor = (np.zeros((minutes, rows), np.int32) for _ in range(3))
         self.missing, self.spent = np.zeros((minutes, rows)), np.zeros((minutes, rows))
 
     def add(self, minute: int, pods: Pods, floor: Counts, missing: Floats, spent: Floats) -> None:
         """A minute is over."""
-        self.asked[minute], self.ready[minute], self.floor[minute] = pods.asked, pods.ready, floor
+        self.desired[minute], self.ready[minute], self.floor[minute] = pods.desired, pods.ready, floor
         self.missing[minute], self.spent[minute] = missing, spent
 
     def each(self) -> Iterator[Track]:
         """Row by row."""
-        for row in range(self.asked.shape[1]):
-            counts = (self.asked[:, row], self.ready[:, row], self.floor[:, row])
+        for row in range(self.desired.shape[1]):
+            counts = (self.desired[:, row], self.ready[:, row], self.floor[:, row])
             yield Track(*counts, self.missing[:, row], self.spent[:, row])

@@ -118,11 +118,11 @@ def evidence_of(
 def strategies_of(sizing: str) -> Strategies:
     """Measured demand alone first, then forecasts by this sizing, then yesterday's load."""
     if sizing == "quantile":
-        ours: list[tuple[float, Setting | None, str]] = [(target, None, "model") for target in TARGETS]
+        forecasts: list[tuple[float, Setting | None, str]] = [(target, None, "model") for target in TARGETS]
     else:
-        ours = [(1.0, setting, "model") for setting in NEWSVENDOR_SETTINGS]
+        forecasts = [(1.0, setting, "model") for setting in NEWSVENDOR_SETTINGS]
     naive = [(target, None, "yesterday") for target in FEW_TARGETS]
-    return Strategies(*zip(*[(STATED_TARGET, None, "nothing"), *ours, *naive], strict=True))
+    return Strategies(*zip(*[(STATED_TARGET, None, "nothing"), *forecasts, *naive], strict=True))
 
 
 def bills(
@@ -137,10 +137,10 @@ def bills(
     """What every strategy costs, from each of these minutes on."""
     total = days.demand.shape[-1]
     starts = np.unique(np.concatenate([np.arange(since, total, EVIDENCE_BLOCK) for since in sinces]))
-    asked, missing = _PastReplay(days, levels, strategies, policies, start_ups).blocks(starts)
+    desired, missing = _PastReplay(days, levels, strategies, policies, start_ups).blocks(starts)
     demand = np.add.reduceat(days.demand, starts, axis=1).T
     parts = [starts >= since for since in sinces]
-    return [_bill(asked[part], missing[part], demand[part].sum(axis=0), len(strategies.target)) for part in parts]
+    return [_bill(desired[part], missing[part], demand[part].sum(axis=0), len(strategies.target)) for part in parts]
 
 
 class _PastReplay:
@@ -156,7 +156,7 @@ class _PastReplay:
     ) -> None:
         self._strategies, self._series = strategies, len(policies)
         rows = len(strategies.target) * self._series
-        self._sized = np.array([one is not None for one in strategies.setting])
+        self._sized = np.array([setting is not None for setting in strategies.setting])
         sizing: Sizing = "newsvendor" if self._sized.any() else "quantile"
         self._rules = Rules(sizing, sizing == "newsvendor", (Kind(DEMAND_SIGNAL, of_request=False),), tuple(levels))
         self._policy = _policies(strategies, policies)
@@ -186,30 +186,30 @@ class _PastReplay:
 
         A block is the minutes from one of `starts`, which ascend, to the next.
         """
-        asked, missing = np.zeros((2, len(starts), len(self._zero)))
+        desired, missing = np.zeros((2, len(starts), len(self._zero)))
         block = np.searchsorted(starts, np.arange(len(self._days.demand)), side="right") - 1
-        for minute, of in enumerate(block.tolist()):
+        for minute, place in enumerate(block.tolist()):
             self._pods.arrive(minute)
             decisions, self._state = decide(self._inputs(minute), self._state, minute * 60.0)
             self._pods.scale(decisions.replicas, minute)
             self._pods.arrive(minute)
-            if of >= 0:
-                asked[of] += self._pods.asked
-                missing[of] += np.maximum(self._tiled(self._days.demand[minute]) - self._pods.ready, 0.0)
-        return asked, missing
+            if place >= 0:
+                desired[place] += self._pods.desired
+                missing[place] += np.maximum(self._tiled(self._days.demand[minute]) - self._pods.ready, 0.0)
+        return desired, missing
 
     def _inputs(self, minute: int) -> Inputs:
-        seen = self._days.measured[minute] * DEMAND_UNIT
+        measured = self._days.measured[minute] * DEMAND_UNIT
         return Inputs(
             rules=self._rules,
             policy=self._policy,
             targets=self._targets,
-            current=self._pods.asked,
+            current=self._pods.desired,
             ready=self._pods.ready,
-            measured=self._tiled(seen)[None],
+            measured=self._tiled(measured)[None],
             unseen=self._known,
             age=self._untold,
-            peak=self._peak(minute, seen),
+            peak=self._peak(minute, measured),
             low=self._untold,
             quantiles=self._distributions(minute),
             acting=self._always,
@@ -221,32 +221,32 @@ class _PastReplay:
             unreadable=self._never,
         )
 
-    def _peak(self, minute: int, seen: Floats) -> Floats:
+    def _peak(self, minute: int, measured: Floats) -> Floats:
         """What is expected, at least what is measured: the HPA's formula at the larger demand is its larger answer."""
         for known, expected in zip((self._stated, self._days.yesterday), self._expected[1:], strict=True):
-            np.maximum(known[minute] * DEMAND_UNIT, seen, out=expected)
-        found: Floats = self._expected[self._expects].reshape(1, -1)
-        return found
+            np.maximum(known[minute] * DEMAND_UNIT, measured, out=expected)
+        peaks: Floats = self._expected[self._expects].reshape(1, -1)
+        return peaks
 
     def _distributions(self, minute: int) -> list[Floats]:
         if not self._sized.any():
             return []
-        found = self._quantiles.reshape(len(self._quantiles), -1, self._series)
-        found[:, self._sized] = (self._days.peaks[minute] * DEMAND_UNIT)[:, None]
+        quantiles = self._quantiles.reshape(len(self._quantiles), -1, self._series)
+        quantiles[:, self._sized] = (self._days.peaks[minute] * DEMAND_UNIT)[:, None]
         return [self._quantiles]
 
 
 def _policies(strategies: Strategies, policies: Sequence[HorizontalPolicy]) -> PolicyColumns:
     """Measured demand alone, and what is put into its formula, goes by the HPA's rules; the others by the policy."""
     series, count = len(policies), len(strategies.target)
-    ours = np.repeat([name != "nothing" for name in strategies.expects], series)
-    sized = ours if any(strategies.setting) else np.zeros_like(ours)
-    prices = np.repeat([one.price if one else np.nan for one in strategies.setting], series)
+    by_policy = np.repeat([name != "nothing" for name in strategies.expects], series)
+    sized = by_policy if any(strategies.setting) else np.zeros_like(by_policy)
+    prices = np.repeat([setting.price if setting else np.nan for setting in strategies.setting], series)
 
     def column(name: str, otherwise: float) -> Floats:
         values = [getattr(policy, name) for policy in policies]
-        numbers = np.array([otherwise if one is None else one for one in values], np.float64)
-        return np.where(ours, np.tile(numbers, count), otherwise)
+        numbers = np.array([otherwise if value is None else value for value in values], np.float64)
+        return np.where(by_policy, np.tile(numbers, count), otherwise)
 
     windows = np.array([policy.scale_down_stabilization.total_seconds() for policy in policies])
     quantiles = np.tile([policy.quantile for policy in policies], count)
@@ -262,7 +262,7 @@ def _policies(strategies: Strategies, policies: Sequence[HorizontalPolicy]) -> P
 
 def _targets(strategies: Strategies, series: int) -> TargetColumns:
     goals = np.repeat([milli(DEMAND_UNIT * target) for target in strategies.target], series)
-    full = np.repeat([DEMAND_UNIT * (one.share if one else 1.0) for one in strategies.setting], series)
+    full = np.repeat([DEMAND_UNIT * (setting.share if setting else 1.0) for setting in strategies.setting], series)
     return TargetColumns(goals[None], np.ones_like(goals)[None], full[None])
 
 
@@ -282,19 +282,19 @@ def quantile_of(levels: Sequence[float], peaks: Floats, quantiles: Floats) -> Fl
     """
     if peaks.shape[1] == 1:
         return peaks[:, 0]
-    found = np.empty((len(peaks), peaks.shape[-1]))
+    at_quantile = np.empty((len(peaks), peaks.shape[-1]))
     for quantile in np.unique(quantiles):
         rows = quantiles == quantile
         right = min(max(int(np.searchsorted(levels, quantile)), 1), len(levels) - 1)
         share = min(max((quantile - levels[right - 1]) / (levels[right] - levels[right - 1]), 0.0), 1.0)
-        found[:, rows] = (1.0 - share) * peaks[:, right - 1][:, rows] + share * peaks[:, right][:, rows]
-    return found
+        at_quantile[:, rows] = (1.0 - share) * peaks[:, right - 1][:, rows] + share * peaks[:, right][:, rows]
+    return at_quantile
 
 
-def _bill(asked: Floats, missing: Floats, demand: Floats, strategies: int) -> Bill:
+def _bill(desired: Floats, missing: Floats, demand: Floats, strategies: int) -> Bill:
     """The bill of blocks [block, row] in which this demand [series] came."""
     by_block = missing.reshape(len(missing), strategies, -1) / np.where(demand > 0, demand, 1.0)
-    return Bill(asked.sum(axis=0).reshape(strategies, -1), by_block.sum(axis=0), by_block)
+    return Bill(desired.sum(axis=0).reshape(strategies, -1), by_block.sum(axis=0), by_block)
 
 
 def _evidence(bill: Bill, strategies: Strategies, minutes: int) -> PastEvidence:
@@ -309,7 +309,7 @@ def records(bill: Bill, strategies: Counts) -> Records:
     Linear between two points of the sweep; NaN where it cannot be as lean, or not as dear.
     """
     order = np.argsort(bill.spent[strategies], axis=0, kind="stable")
-    spent, short = (np.take_along_axis(one[strategies], order, axis=0) for one in (bill.spent, bill.short))
+    spent, short = (np.take_along_axis(column[strategies], order, axis=0) for column in (bill.spent, bill.short))
     budget = bill.spent[0]
     inside = (spent[0] <= budget) & (budget <= spent[-1])
     right = np.clip((spent <= budget).sum(axis=0), 1, len(spent) - 1)
@@ -317,7 +317,7 @@ def records(bill: Bill, strategies: Counts) -> Records:
     noise = _noise(bill, strategies, order, right, share)
     as_safe = bill.short[0] + np.maximum(noise, NO_SHORTAGE)
     saving = 1.0 - _spent_at(spent, np.minimum.accumulate(short), as_safe) / np.maximum(budget, 1.0)
-    return Records(*(np.where(inside, one, np.nan) for one in (_between(short, right, share), saving, noise)))
+    return Records(*(np.where(inside, values, np.nan) for values in (_between(short, right, share), saving, noise)))
 
 
 def _spent_at(spent: Floats, short: Floats, at_most: Floats) -> Floats:

@@ -113,20 +113,20 @@ class AnsweringLoad:
 
     def used(self, usage: dict[str, Usage], *, earlier: bool) -> dict[str, Usage]:
         """Return usage with the mean of the minute for the signal that fills pods, where it was recorded at all."""
-        seen = self._minutes[0 if earlier else 1]
-        if seen is None or self._signal not in usage:
+        mean = self._minutes[0 if earlier else 1]
+        if mean is None or self._signal not in usage:
             return usage
-        return {**usage, self._signal: Usage(millis(seen), usage[self._signal].known)}
+        return {**usage, self._signal: Usage(millis(mean), usage[self._signal].known)}
 
     def measured(self, inputs: Inputs) -> Inputs:
         """Return the inputs of a decision with the load that answers to pods."""
-        seen = self._minutes[1]
-        if seen is None:
+        mean = self._minutes[1]
+        if mean is None:
             return inputs
         values = inputs.measured.copy()
         for target, kind in enumerate(inputs.rules.kinds):
             if kind.signal == self._signal:
-                values[target] = np.where(inputs.unseen[target] == KNOWN, seen, values[target])
+                values[target] = np.where(inputs.unseen[target] == KNOWN, mean, values[target])
         return replace(inputs, measured=values)
 
     def end_minute(self) -> None:

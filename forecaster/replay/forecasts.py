@@ -18,7 +18,7 @@ from forecaster.domain.signal import PODS, Signal
 from forecaster.domain.window import EPOCH, FIVE_MINUTES, MINUTE, Window, last_multiple
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan
 from forecaster.forecasting.peaks import LEVELS, PeakForecasts
-from forecaster.replay.traces import EVERY_MINUTE, RECENT, Measurements
+from forecaster.replay.traces import ALL_MINUTES, RECENT, Measurements
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,7 +56,7 @@ class ReplayForecasts:
     """What the model failed with, each error once."""
 
     def peak(
-        self, signal: str, quantile: float, minutes: slice = EVERY_MINUTE, series: Counts | slice = EVERY_MINUTE
+        self, signal: str, quantile: float, minutes: slice = ALL_MINUTES, series: Counts | slice = ALL_MINUTES
     ) -> Floats | None:
         """[minute, series] at one quantile, linear between two levels; None for a signal without forecasts."""
         if signal not in self.values:
@@ -107,10 +107,10 @@ def cached_or_forecast(
 ) -> ReplayForecasts:
     """Return forecasts from the cache, if the same version computed them from the same history."""
     key = key_of(measurements, signals, request, version)
-    kept = cache.get(key)
-    wanted = (measurements.minutes, len(LEVELS), len(measurements.traces.workloads))
-    if kept is not None and all(signal in kept and kept[signal].shape == wanted for signal in signals):
-        return ReplayForecasts(request.model, request.span, LEVELS, {signal: kept[signal] for signal in signals})
+    cached = cache.get(key)
+    shape = (measurements.minutes, len(LEVELS), len(measurements.traces.workloads))
+    if cached is not None and all(signal in cached and cached[signal].shape == shape for signal in signals):
+        return ReplayForecasts(request.model, request.span, LEVELS, {signal: cached[signal] for signal in signals})
     made = forecast_minutes(measurements, signals, request)
     cache.put(key, {str(signal): values for signal, values in made.values.items()})
     return made
@@ -120,10 +120,10 @@ def key_of(measurements: Measurements, signals: Sequence[Signal], request: Forec
     """Hash of everything that a forecast depends on."""
     traces = measurements.traces
     rules = tuple((str(signal), signal.properties()) for signal in signals)
-    asked = (request, rules, measurements.begin, measurements.minutes, LEVELS, version, traces.start)
-    workloads = tuple((one.id, one.resources, one.autoscaler) for one in traces.workloads)
+    question = (request, rules, measurements.begin, measurements.minutes, LEVELS, version, traces.start)
+    workloads = tuple((workload.id, workload.resources, workload.autoscaler) for workload in traces.workloads)
     zones = [sorted(measurements.zones.items())] if measurements.zones else []
-    digest = hashlib.sha256(repr((asked, workloads, *zones)).encode())
+    digest = hashlib.sha256(repr((question, workloads, *zones)).encode())
     for signal in (*signals, PODS):
         digest.update(np.ascontiguousarray(traces.of(signal)).data)
     return digest.hexdigest()
@@ -135,12 +135,12 @@ def _asked(
     """[level, series]."""
     history, pods = histories[signal], histories[PODS]
     workloads = history.measurements.traces.workloads
-    context = DemandContext(signal, pods.cut(now), {one.id: one for one in workloads})
+    context = DemandContext(signal, pods.cut(now), {workload.id: workload for workload in workloads})
     peaks: PeakForecasts = forecaster.peaks(signal, history.cut(now, context), [span], now)[span]
-    found = np.full((len(LEVELS), len(workloads)), np.nan)
-    rows = rows_among([one.id for one in workloads], peaks.row)
-    found[:, rows >= 0] = peaks.values[rows[rows >= 0]].T
-    return found
+    values = np.full((len(LEVELS), len(workloads)), np.nan)
+    rows = rows_among([workload.id for workload in workloads], peaks.row)
+    values[:, rows >= 0] = peaks.values[rows[rows >= 0]].T
+    return values
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -65,16 +65,16 @@ class DailyGates:
     def of(self, policies: Mapping[int, Policy]) -> dict[int, tuple[GateSince, ...]]:
         """How the gates stand, by series, day by day."""
         series, workloads = list(policies), self.measurements.traces.workloads
-        gates, found = Gates.new(len(series), self.measurements.traces.signals), [list[GateSince]() for _ in series]
+        gates, states = Gates.new(len(series), self.measurements.traces.signals), [list[GateSince]() for _ in series]
         for minute in range(0, self.measurements.minutes, DAY // MINUTE):
             now = self.measurements.instant(minute)
             past = PastDemand(HistoryAt(self, now))
-            cases = [cases_of(workloads[one], self._policy(policies[one]), past) for one in series]
+            cases = [cases_of(workloads[row], self._policy(policies[row]), past) for row in series]
             gates = judged_gates(gates, cases, now.timestamp(), self._model)
-            for row, stood in enumerate(found):
+            for row, stood in enumerate(states):
                 evidence = GateEvidence(float(gates.reactive[row]), float(gates.short[row]))
                 stood.append(GateSince(minute, gates.gate(row), evidence))
-        return {one: tuple(stood) for one, stood in zip(series, found, strict=True)}
+        return {row: tuple(stood) for row, stood in zip(series, states, strict=True)}
 
     def _policy(self, policy: Policy) -> Policy:
         lead = lead_time_of(policy.horizontal, self._assumed)
@@ -95,15 +95,15 @@ class HistoryAt(NamedTuple):
 
     def window(self, signal: Signal, step: timedelta) -> Window:
         """The latest hours, or the latest weeks."""
-        kept = self.gates.history(signal)
-        return kept.minutes(self.now) if step == MINUTE else kept.weeks(self.now)
+        history = self.gates.history(signal)
+        return history.minutes(self.now) if step == MINUTE else history.weeks(self.now)
 
 
 def acting_of(stood: Sequence[GateSince], minutes: int) -> NDArray[np.bool_]:
     """[minute] whether the forecast has its say."""
     acting = np.zeros(minutes, np.bool_)
-    for one in stood:
-        acting[one.minute :] = one.acting
+    for state in stood:
+        acting[state.minute :] = state.acting
     return acting
 
 
@@ -112,11 +112,11 @@ def with_seasonal(
 ) -> ReplayForecasts:
     """The forecasts with yesterday's load in their place where a gate says so."""
     measurements, span = gates.measurements, forecasts.span
-    signals = [one for one in measurements.traces.signals if one in forecasts.values]
-    values: dict[str, Floats] = {one: forecasts.values[one].copy() for one in signals}
+    signals = [signal for signal in measurements.traces.signals if signal in forecasts.values]
+    values: dict[str, Floats] = {signal: forecasts.values[signal].copy() for signal in signals}
     seasonal: dict[int, list[int]] = defaultdict(list)
-    for series, some in stood.items():
-        for minute in seasonal_minutes(some, measurements.minutes):
+    for series, states in stood.items():
+        for minute in seasonal_minutes(states, measurements.minutes):
             seasonal[minute].append(series)
     for minute, rows in seasonal.items():
         begin = measurements.instant(minute) + span.lead_time
@@ -130,10 +130,10 @@ def with_seasonal(
 
 def seasonal_minutes(stood: Sequence[GateSince], minutes: int) -> list[int]:
     """The minutes in which yesterday's load is the forecast."""
-    ends = [*(one.minute for one in stood[1:]), minutes]
+    ends = [*(state.minute for state in stood[1:]), minutes]
     return [
         minute
-        for one, end in zip(stood, ends, strict=True)
-        if one.gate.forecaster is GateForecaster.SEASONAL
-        for minute in range(one.minute, end)
+        for state, end in zip(stood, ends, strict=True)
+        if state.gate.forecaster is GateForecaster.SEASONAL
+        for minute in range(state.minute, end)
     ]

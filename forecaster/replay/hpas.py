@@ -140,7 +140,7 @@ class Hpas:
 
     def replicas(self, pods: Pods, usage: Mapping[str, Usage], floor: Counts, sync: int) -> Counts:
         """Replicas [row] after one pass, with `minReplicas` raised to the floor, though never above `maxReplicas`."""
-        current = pods.asked
+        current = pods.desired
         least = np.maximum(self._least, np.minimum(floor, self._most))
         recommended = combined(self._proposals(pods, usage), current)
         inside = (current >= least) & (current <= self._most)
@@ -157,15 +157,15 @@ class Hpas:
 
     def _proposals(self, pods: Pods, usage: Mapping[str, Usage]) -> list[Counts]:
         """[target][row]; `UNKNOWN` without a sample, or without a ready pod that could have one."""
-        counted, served, found = ReadyPods.of(pods.ready, pods.asked), pods.ready > 0, []
+        counted, served, proposals = ReadyPods.of(pods.ready, pods.desired), pods.ready > 0, []
         every = bool(served.all())
         for place, kind in enumerate(self._kinds):
-            seen, goal, request = usage[kind.signal], self._targets.goal[place], self._targets.request[place]
-            count, known = proposal(kind, seen.milli, goal, request, counted, self._band), seen.known
+            measured, goal, request = usage[kind.signal], self._targets.goal[place], self._targets.request[place]
+            count, known = proposal(kind, measured.milli, goal, request, counted, self._band), measured.known
             if not kind.of_all_pods and not every:
                 known = served if known is None else served & known
-            found.append(count if known is None else np.where(known, count, UNKNOWN))
-        return found
+            proposals.append(count if known is None else np.where(known, count, UNKNOWN))
+        return proposals
 
 
 class _Shipped:
@@ -226,7 +226,7 @@ class _Behaved:
         rules, moved = (self._rules.scale_up, _raised) if up else (self._rules.scale_down, _lowered)
         if rules.select_policy == "Disabled":
             return current
-        allowed = [moved(self._start(rows, current, one, sync), one) for one in rules.policies]
+        allowed = [moved(self._start(rows, current, policy, sync), policy) for policy in rules.policies]
         return _selected(allowed, current, largest=(rules.select_policy != "Min") == up)
 
     def _start(self, rows: Counts, current: Counts, policy: ScalingPolicy, sync: int) -> Counts:
@@ -265,5 +265,5 @@ def _raised(start: Counts, policy: ScalingPolicy) -> Counts:
 def _lowered(start: Counts, policy: ScalingPolicy) -> Counts:
     if policy.type == "Pods":
         return start - policy.value
-    kept: Counts = np.trunc(start * (1 - policy.value / 100)).astype(np.int64)
-    return kept
+    remaining: Counts = np.trunc(start * (1 - policy.value / 100)).astype(np.int64)
+    return remaining

@@ -59,9 +59,9 @@ class DecisionInputs:
         self._rules, self._policy, self._targets = terms[0].rules, policy_columns(terms), target_columns(terms)
         self._series = rows_of([run.series for run in runs])
         self._parts = list(_parts(runs, self._policy["quantile"]))
-        self._oldest = np.array([one.max_sample_age // MINUTE for one in policies])
-        self._least = np.array([-(-_least_history(one) // MINUTE) for one in policies])
-        self._calendar = ReplayEvents([one.horizontal.events for one in policies], [*map(_lead_time, policies)])
+        self._oldest = np.array([policy.max_sample_age // MINUTE for policy in policies])
+        self._min_history = np.array([-(-_min_history(policy) // MINUTE) for policy in policies])
+        self._calendar = ReplayEvents([policy.horizontal.events for policy in policies], [*map(_lead_time, policies)])
         self._acting = _acting(runs, measurements.minutes)
         self._never, self._nothing_lost = np.zeros(len(runs), np.bool_), np.zeros(len(runs))
         self._first, self._block = 0, self._prepared(0)
@@ -77,7 +77,7 @@ class DecisionInputs:
             rules=self._rules,
             policy=self._policy,
             targets=self._targets,
-            current=pods.asked,
+            current=pods.desired,
             ready=pods.ready,
             measured=block.measured[place],
             unseen=block.unseen[place],
@@ -114,22 +114,22 @@ class DecisionInputs:
         return block
 
     def _measure(self, block: InputBlock, target: int, signal: str, span: slice) -> None:
-        values, age, known = (one[span, self._series] for one in self._measurements.latest[signal])
+        values, age, known = (array[span, self._series] for array in self._measurements.latest[signal])
         old, silent = age > self._oldest, np.isnan(values)
         block.measured[:, target] = np.where(old, np.nan, values)
         block.unseen[:, target] = np.where(silent, np.int8(NO_SAMPLE), np.where(old, np.int8(STALE), np.int8(KNOWN)))
         block.age[:, target] = np.where(silent, np.nan, age * MINUTE.total_seconds())
-        block.foreseeable[:, target] = known >= self._least
+        block.foreseeable[:, target] = known >= self._min_history
 
     def _peaks(self, block: InputBlock, target: int, signal: str, span: slice, level: float | None = None) -> Floats:
         """[minute, row] at each row's quantile, or at one level; NaN where nothing is forecast."""
-        found = np.full((span.stop - span.start, len(self._runs)), np.nan)
+        peaks = np.full((span.stop - span.start, len(self._runs)), np.nan)
         for part in self._parts:
             peak = part.forecasts.peak(signal, part.quantile if level is None else level, span, part.series)
             if peak is not None:
-                found[:, part.rows] = peak
+                peaks[:, part.rows] = peak
         allowed = block.foreseeable[:, target]
-        return found if allowed.all() else np.where(allowed, found, np.nan)
+        return peaks if allowed.all() else np.where(allowed, peaks, np.nan)
 
     def _quantiles(self, minute: int, foreseeable: Flags) -> list[Floats]:
         """[target][level, row]."""
@@ -141,13 +141,13 @@ class DecisionInputs:
     def _distribution(self, signal: str, minute: int, allowed: Flags) -> Floats:
         first = self._parts[0]
         if len(self._parts) == 1 and signal in first.forecasts.values:
-            found = first.forecasts.values[signal][minute][:, first.series]
+            quantiles = first.forecasts.values[signal][minute][:, first.series]
         else:
-            found = np.full((len(self._rules.levels), len(self._runs)), np.nan)
+            quantiles = np.full((len(self._rules.levels), len(self._runs)), np.nan)
             for part in self._parts:
                 if signal in part.forecasts.values:
-                    found[:, part.rows] = part.forecasts.values[signal][minute][:, part.series]
-        return found if allowed.all() else np.where(allowed, found, np.nan)
+                    quantiles[:, part.rows] = part.forecasts.values[signal][minute][:, part.series]
+        return quantiles if allowed.all() else np.where(allowed, quantiles, np.nan)
 
 
 class InputBlock(NamedTuple):
@@ -188,7 +188,7 @@ def _acting(runs: Sequence[Run], minutes: int) -> Flags:
     if all(run.acting is None for run in runs):
         return np.broadcast_to(always[:, None], (minutes, len(runs)))
     gated = [run.acting is not None and run.policy is not None and run.policy.horizontal.gate for run in runs]
-    columns = [run.acting if one and run.acting is not None else always for one, run in zip(gated, runs, strict=True)]
+    columns = [run.acting if gate and run.acting is not None else always for gate, run in zip(gated, runs, strict=True)]
     return np.stack(columns, axis=1)
 
 
@@ -196,7 +196,7 @@ def _lead_time(policy: Policy) -> timedelta:
     return lead_time(policy.horizontal).value
 
 
-def _least_history(policy: Policy) -> timedelta:
+def _min_history(policy: Policy) -> timedelta:
     """What a forecast needs, as in the service."""
     return max(policy.min_history, _lead_time(policy))
 
@@ -219,8 +219,8 @@ class ReplayEvents:
 
     def at(self, now: datetime) -> EventColumns:
         """The events [row] at an instant, without their words."""
-        found = [events_at(events, now, lead) for events, lead in self._distinct]
+        rows = [events_at(events, now, lead) for events, lead in self._distinct]
         floors, most, bounds, frozen, *_ = (
-            np.array(column)[self._row] for column in zip(*found, NO_EVENTS, strict=True)
+            np.array(column)[self._row] for column in zip(*rows, NO_EVENTS, strict=True)
         )
         return self.none._replace(floors=floors, most=most, bounds=bounds, frozen=frozen)

@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 JUDGED_DAYS = 3
 MAX_PAST = DAY
 """What is forecast at all."""
-LEAST_HISTORY = DAYS_BEFORE + 1
+MIN_HISTORY = DAYS_BEFORE + 1
 """Days: one to judge, one to look back on, and one for a rhythm."""
-FORECAST_TOGETHER = 16
+FORECAST_BATCH = 16
 """Targets whose past days are forecast together: with all quantiles they take some twenty megabytes."""
-REPLAYED_TOGETHER = {"quantile": 384, "newsvendor": 96}
+REPLAY_BATCH = {"quantile": 384, "newsvendor": 96}
 """Targets of one replay, by sizing: the distribution of a minute is nine times as much to keep as a quantile of it."""
 SMALLEST = 1e-9
 
@@ -67,7 +67,7 @@ class Unjudged(NamedTuple):
 
     verdict: np.int8
     days: float = np.nan
-    least_days: float = float(LEAST_HISTORY)
+    least_days: float = float(MIN_HISTORY)
     signal: str = ""
 
 
@@ -115,14 +115,14 @@ def cases_of(workload: Workload, policy: Policy, past: PastDemand) -> list[Case]
     span = PeakSpan(lead_time(horizontal).value, horizontal.window)
     if span.lead_time + span.length > MAX_PAST:
         return Unjudged(TOO_FAR, least_days=MAX_PAST / DAY)
-    found = [
+    cases = [
         Case(
             workload.id, signal, bins / pod, past.minutes(signal, workload.id) / pod, past.end(signal), span, horizontal
         )
         for signal, pod in full_pods(workload, horizontal).items()
         if len(bins := _lived(past, signal, workload.id, policy.time_zone))
     ]
-    return _too_short(found) or found
+    return _too_short(cases) or cases
 
 
 def _lived(past: PastDemand, signal: Signal, id_: WorkloadId, zone: str) -> Floats:
@@ -137,16 +137,16 @@ def _too_short(cases: Sequence[Case]) -> Unjudged | None:
         return Unjudged(NO_HISTORY)
     shortest = min(cases, key=lambda case: len(case.bins))
     days = np.floor(len(shortest.bins) * FIVE_MINUTES / timedelta(days=0.1)) / 10
-    return None if days >= LEAST_HISTORY else Unjudged(TOO_SHORT, days, signal=shortest.signal)
+    return None if days >= MIN_HISTORY else Unjudged(TOO_SHORT, days, signal=shortest.signal)
 
 
 def full_pods(workload: Workload, policy: HorizontalPolicy) -> dict[Signal, float]:
     """What fills a pod, by signal; of two targets on one signal the tighter one always asks for more."""
-    found: dict[Signal, float] = {}
+    pods: dict[Signal, float] = {}
     for target in usable(targets_of(workload, policy)):
         pod = max(full_pod(target, policy.peak_target), SMALLEST)
-        found[target.signal] = min(pod, found.get(target.signal, pod))
-    return found
+        pods[target.signal] = min(pod, pods.get(target.signal, pod))
+    return pods
 
 
 class Judgement(NamedTuple):
@@ -163,18 +163,18 @@ def judgements_of(cases: Iterable[Case], model: str) -> dict[WorkloadId, list[Ju
 
     Cases with one sizing and number of days are replayed together: a minute of few takes nearly as long as one of many.
     """
-    found: dict[WorkloadId, list[Judgement]] = defaultdict(list)
+    judgements: dict[WorkloadId, list[Judgement]] = defaultdict(list)
     for (sizing, _), alike in _grouped(cases, lambda case: (case.policy.sizing, _judged_days(case))):
-        most = REPLAYED_TOGETHER[sizing]
-        for together in (alike[first : first + most] for first in range(0, len(alike), most)):
-            for judgement in _judgements(together, model):
-                found[judgement.case.id].append(judgement)
-    return dict(found)
+        most = REPLAY_BATCH[sizing]
+        for batch in (alike[first : first + most] for first in range(0, len(alike), most)):
+            for judgement in _judgements(batch, model):
+                judgements[judgement.case.id].append(judgement)
+    return dict(judgements)
 
 
-def _judgements(together: Sequence[Case], model: str) -> Iterator[Judgement]:
-    groups = _grouped(together, lambda case: (case.span, len(case.bins), case.end))
-    parts = [alike[i : i + FORECAST_TOGETHER] for _, alike in groups for i in range(0, len(alike), FORECAST_TOGETHER)]
+def _judgements(batch: Sequence[Case], model: str) -> Iterator[Judgement]:
+    groups = _grouped(batch, lambda case: (case.span, len(case.bins), case.end))
+    parts = [alike[i : i + FORECAST_BATCH] for _, alike in groups for i in range(0, len(alike), FORECAST_BATCH)]
     cases = [case for part in parts for case in part]
     start_ups = np.array([max(case.span.lead_time // MINUTE - 1, 0) for case in cases])
     days = _joined(len(cases), (_days(part, model) for part in parts))
@@ -206,16 +206,16 @@ def _judged_days(case: Case) -> int:
     return min(JUDGED_DAYS, len(case.bins) * FIVE_MINUTES // DAY - DAYS_BEFORE)
 
 
-def _days(together: Sequence[Case], model: str) -> PolicyBacktest:
+def _days(batch: Sequence[Case], model: str) -> PolicyBacktest:
     """The days of cases with one span and one length of history."""
-    span, bins = together[0].span, np.stack([case.bins for case in together])
+    span, bins = batch[0].span, np.stack([case.bins for case in batch])
     reach, width = (span.lead_time + span.length) // MINUTE, FIVE_MINUTES // MINUTE
-    days = backtests(bins, width, to_come=0, reach=reach, days=JUDGED_DAYS, model=model, end=together[0].end)
+    days = backtests(bins, width, to_come=0, reach=reach, days=JUDGED_DAYS, model=model, end=batch[0].end)
     if days is None:
-        raise ValueError(f"{together[0].id}: {together[0].signal} has less than {LEAST_HISTORY} days")
-    days = _by_minutes(days, together)
-    by_quantile = together[0].policy.sizing == "quantile"
-    return at_stated_quantile(days, LEVELS, [case.policy for case in together]) if by_quantile else days
+        raise ValueError(f"{batch[0].id}: {batch[0].signal} has less than {MIN_HISTORY} days")
+    days = _by_minutes(days, batch)
+    by_quantile = batch[0].policy.sizing == "quantile"
+    return at_stated_quantile(days, LEVELS, [case.policy for case in batch]) if by_quantile else days
 
 
 def _by_minutes(days: PolicyBacktest, cases: Sequence[Case]) -> PolicyBacktest:
@@ -237,24 +237,26 @@ def judged_gates(gates: Gates, cases: Sequence[list[Case] | Unjudged], now: floa
     The evidence is that of all the days, and again of the newer half of them: what does well on both acts at once.
     """
     gates = _without_days(gates, cases, now)
-    judgements = judgements_of([one for some in cases if isinstance(some, list) for one in some], model)
-    rows = [judgements[some[0].id] if isinstance(some, list) else [] for some in cases]
+    judgements = judgements_of(
+        [case for row_cases in cases if isinstance(row_cases, list) for case in row_cases], model
+    )
+    rows = [judgements[row_cases[0].id] if isinstance(row_cases, list) else [] for row_cases in cases]
     for part in range(2):
         gates = judged(gates, _evidence(gates, rows, part), now)
     return gates
 
 
 def _without_days(gates: Gates, cases: Sequence[list[Case] | Unjudged], now: float) -> Gates:
-    found = [some if isinstance(some, Unjudged) else Unjudged(np.int8(-1)) for some in cases]
-    if all(one.verdict < 0 for one in found):
+    reasons = [row_cases if isinstance(row_cases, Unjudged) else Unjudged(np.int8(-1)) for row_cases in cases]
+    if all(reason.verdict < 0 for reason in reasons):
         return gates
     return unjudged(
         gates,
-        np.array([one.verdict for one in found], np.int8),
+        np.array([reason.verdict for reason in reasons], np.int8),
         now,
-        days=np.array([one.days for one in found]),
-        least_days=np.array([one.least_days for one in found]),
-        signal=np.array([gates.signals.index(one.signal) if one.signal else -1 for one in found]),
+        days=np.array([reason.days for reason in reasons]),
+        least_days=np.array([reason.least_days for reason in reasons]),
+        signal=np.array([gates.signals.index(reason.signal) if reason.signal else -1 for reason in reasons]),
     )
 
 
@@ -262,7 +264,7 @@ def _evidence(gates: Gates, judgements: Sequence[Sequence[Judgement]], part: int
     """[target, row], as many targets as any row has."""
     targets, rows = max(map(len, judgements), default=0), len(judgements)
     nothing = np.full((targets, rows), np.nan)
-    found = Evidence(
+    evidence = Evidence(
         days=nothing.copy(),
         reactive=nothing.copy(),
         short=np.full((len(FORECASTERS), targets, rows), np.nan),
@@ -270,16 +272,16 @@ def _evidence(gates: Gates, judgements: Sequence[Sequence[Judgement]], part: int
         noise=np.full((len(FORECASTERS), targets, rows), np.nan),
         signal=np.full((targets, rows), -1),
     )
-    for row, some in enumerate(judgements):
-        for target, one in enumerate(some):
-            _fill(found, target, row, one.rounds[part], one.place)
-            found.signal[target, row] = gates.signals.index(one.case.signal)
-    return found
+    for row, per_target in enumerate(judgements):
+        for target, judgement in enumerate(per_target):
+            _fill(evidence, target, row, judgement.rounds[part], judgement.place)
+            evidence.signal[target, row] = gates.signals.index(judgement.case.signal)
+    return evidence
 
 
-def _fill(found: Evidence, target: int, row: int, past: PastEvidence, place: int) -> None:
-    found.days[target, row], found.reactive[target, row] = past.days, past.reactive[place]
+def _fill(evidence: Evidence, target: int, row: int, past: PastEvidence, place: int) -> None:
+    evidence.days[target, row], evidence.reactive[target, row] = past.days, past.reactive[place]
     for forecaster, records in enumerate((past.model, past.seasonal)):
-        found.short[forecaster, target, row] = records.short[place]
-        found.saving[forecaster, target, row] = records.saving[place]
-        found.noise[forecaster, target, row] = records.noise[place]
+        evidence.short[forecaster, target, row] = records.short[place]
+        evidence.saving[forecaster, target, row] = records.saving[place]
+        evidence.noise[forecaster, target, row] = records.noise[place]

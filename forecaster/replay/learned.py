@@ -39,7 +39,7 @@ class Situation(NamedTuple):
     """90 % quantile of the coming peak."""
     before: Floats
     """The median that was forecast `LATEST` minutes ago."""
-    asked: Floats
+    desired: Floats
     """Replicas."""
     ready: Floats
     """Ready pods."""
@@ -62,9 +62,9 @@ def advised(inputs: Inputs, advisor: Advisor, before: Floats, now: float) -> Inp
     if not inputs.rules.kinds:
         return inputs
     pod = stated_pods(inputs)
-    said = np.asarray(advisor.counts(_situation(inputs, pod, before, now)))
-    heard = ~np.isnan(said) & ~np.isnan(inputs.measured[0]) & ~np.isnan(inputs.peak[0])
-    return _with_demand(inputs, np.maximum(said - 0.5, 0.0) * pod, heard)
+    opinion = np.asarray(advisor.counts(_situation(inputs, pod, before, now)))
+    heard = ~np.isnan(opinion) & ~np.isnan(inputs.measured[0]) & ~np.isnan(inputs.peak[0])
+    return _with_demand(inputs, np.maximum(opinion - 0.5, 0.0) * pod, heard)
 
 
 def median_of(inputs: Inputs) -> Floats:
@@ -85,7 +85,7 @@ def _situation(inputs: Inputs, pod: Floats, before: Floats, now: float) -> Situa
         median=median_of(inputs) / pod,
         upper=_quantile_of(inputs, UPPER) / pod,
         before=before / pod,
-        asked=inputs.current.astype(np.float64),
+        desired=inputs.current.astype(np.float64),
         ready=inputs.ready.astype(np.float64),
         minute_of_day=int(now // 60) % MINUTES_A_DAY,
     )
@@ -121,11 +121,11 @@ CHANGES = np.array([-0.5, -0.2, 0.0, 0.15, 0.35, 0.75])
 STAY = 2
 
 
-def counts(asked: Floats, choices: Choices) -> Floats:
+def counts(desired: Floats, choices: Choices) -> Floats:
     """[row] replicas after a change of each count."""
     change = CHANGES[choices]
-    moved = np.sign(change) * np.maximum(1.0, np.round(np.abs(change) * asked))
-    return np.maximum(asked + np.where(change == 0.0, 0.0, moved), 1.0)
+    moved = np.sign(change) * np.maximum(1.0, np.round(np.abs(change) * desired))
+    return np.maximum(desired + np.where(change == 0.0, 0.0, moved), 1.0)
 
 
 FEATURES = ("median", "upper", "spread", "filled", "starting", "error", "sine", "cosine")
@@ -133,26 +133,26 @@ MAX_FEATURE = 3.0
 """Logarithms of ratios beyond this (a factor of twenty) are all the same."""
 
 
-def features_of(one: Situation) -> Floats:
+def features_of(situation: Situation) -> Floats:
     """What a learned policy looks at [row, feature], finite; ratios, so that one policy serves workloads of any size.
 
     A forecast that is not known is as if nothing changed.
     """
-    asked = np.maximum(one.asked, 1.0)
-    measured = np.nan_to_num(one.measured)
-    median = np.where(np.isnan(one.median), measured, one.median)
-    upper = np.maximum(np.where(np.isnan(one.upper), measured, one.upper), median)
-    before = np.where(np.isnan(one.before), measured, one.before)
-    angle = 2 * np.pi * one.minute_of_day / MINUTES_A_DAY
+    desired = np.maximum(situation.desired, 1.0)
+    measured = np.nan_to_num(situation.measured)
+    median = np.where(np.isnan(situation.median), measured, situation.median)
+    upper = np.maximum(np.where(np.isnan(situation.upper), measured, situation.upper), median)
+    before = np.where(np.isnan(situation.before), measured, situation.before)
+    angle = 2 * np.pi * situation.minute_of_day / MINUTES_A_DAY
     columns = (
-        _log_ratio(median, asked),
-        _log_ratio(upper, asked),
+        _log_ratio(median, desired),
+        _log_ratio(upper, desired),
         _log_ratio(upper, median),
-        _log_ratio(measured, one.ready),
-        1.0 - one.ready / asked,
+        _log_ratio(measured, situation.ready),
+        1.0 - situation.ready / desired,
         _log_ratio(measured, before),
-        np.full(len(asked), np.sin(angle)),
-        np.full(len(asked), np.cos(angle)),
+        np.full(len(desired), np.sin(angle)),
+        np.full(len(desired), np.cos(angle)),
     )
     features: Floats = np.clip(np.stack(columns, axis=1), -MAX_FEATURE, MAX_FEATURE)
     return features
@@ -260,18 +260,18 @@ class LearnedPolicy:
 
     def counts(self, situation: Situation) -> Floats:
         """[row] pods to have; NaN for no opinion."""
-        wanted = counts(np.maximum(situation.asked, 1.0), self.chooser.choose(features_of(situation)))
-        return np.where(np.isnan(situation.measured), np.nan, wanted)
+        replicas = counts(np.maximum(situation.desired, 1.0), self.chooser.choose(features_of(situation)))
+        return np.where(np.isnan(situation.measured), np.nan, replicas)
 
 
 def load(kind: LearnedKind, folder: Path = WEIGHTS) -> LearnedPolicy:
     """A policy with the weights that ship, or those of a folder; arrays only, nothing is executed."""
     with np.load(folder / f"{kind}.npz", allow_pickle=False) as arrays:
-        found = {name: arrays[name] for name in arrays.files}
+        weights = {name: arrays[name] for name in arrays.files}
     if kind == "tabular":
-        return LearnedPolicy(kind, QTable(found["value"].astype(float), found["tried"].astype(float)))
-    trees = {name: found[name].astype(np.int32) for name in ("left", "right", "feature")}
-    return LearnedPolicy(kind, Forest(**trees, threshold=found["threshold"], value=found["value"]))
+        return LearnedPolicy(kind, QTable(weights["value"].astype(float), weights["tried"].astype(float)))
+    trees = {name: weights[name].astype(np.int32) for name in ("left", "right", "feature")}
+    return LearnedPolicy(kind, Forest(**trees, threshold=weights["threshold"], value=weights["value"]))
 
 
 def shipped() -> dict[str, LearnedPolicy]:

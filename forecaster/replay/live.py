@@ -59,17 +59,17 @@ class LivePast:
     left_out: str = ""
     """Why the last hour could not be replayed."""
 
-    def add(self, found: WorkloadComparison, until: datetime) -> None:
+    def add(self, compared: WorkloadComparison, until: datetime) -> None:
         """Add one replayed hour, and drop what is older than a week."""
-        self.subject, number = (found.workload, found.setup), _number(until)
+        self.subject, number = (compared.workload, compared.setup), _number(until)
         if number not in self.numbers:
             self.sums = np.concatenate([self.sums, np.zeros((1, len(RUNS), len(SUMMED)), np.float32)])
             self.numbers.append(number)
-        self.sums[self.numbers.index(number)] += [_numbers(found.curves[name].points[share]) for name, share in RUNS]
-        kept = [
-            place for place, one in enumerate(self.numbers) if one > number - COMPARED_PERIODS["week"] // SUM_LENGTH
+        self.sums[self.numbers.index(number)] += [_numbers(compared.curves[name].points[share]) for name, share in RUNS]
+        recent = [
+            place for place, hour in enumerate(self.numbers) if hour > number - COMPARED_PERIODS["week"] // SUM_LENGTH
         ]
-        self.numbers, self.sums = [self.numbers[place] for place in kept], self.sums[kept]
+        self.numbers, self.sums = [self.numbers[place] for place in recent], self.sums[recent]
 
     def comparison(self, period: timedelta, now: datetime, assumed: Assumptions) -> WorkloadComparison | None:
         """The sums of a period that ends now; None where there are none."""
@@ -84,7 +84,7 @@ class LivePast:
             pod_hours, measured, short, demand, missing = numbers.tolist()
             account = Account(pod_hours, measured * HOUR, short * HOUR, demand, missing)
             points[name][share] = account.priced(pod_hour)
-        curves = {name: Curve(some, no_track()) for name, some in points.items()}
+        curves = {name: Curve(accounts, no_track()) for name, accounts in points.items()}
         return WorkloadComparison(workload, setup, curves, Account(), np.zeros(0))
 
 
@@ -93,8 +93,8 @@ def _number(at: datetime) -> int:
     return (at - EPOCH - MINUTE) // SUM_LENGTH
 
 
-def _numbers(one: Account) -> tuple[float, ...]:
-    return one.pod_hours, one.measured / HOUR, one.short / HOUR, one.demand, one.missing
+def _numbers(account: Account) -> tuple[float, ...]:
+    return account.pod_hours, account.measured / HOUR, account.short / HOUR, account.demand, account.missing
 
 
 def add_replayed(
@@ -106,9 +106,9 @@ def add_replayed(
 ) -> None:
     """Add what came since the last time of the workloads of the traces, which all were replayed up to one instant."""
     counted, end = max(pasts[traces.workloads[0].id].until, traces.start), traces.end
-    found = outcome_of(
+    outcome = outcome_of(
         traces,
-        {id_: [DecidedCount(*one) for one in some] for id_, some in decisions.items()},
+        {id_: [DecidedCount(*count) for count in counts] for id_, counts in decisions.items()},
         policies,
         begin=max(traces.start, counted - WARM_UP),
         until=end,
@@ -118,14 +118,14 @@ def add_replayed(
     )
     for workload in traces.workloads:
         past = pasts[workload.id]
-        past.until, past.left_out = end, found.left_out.get(workload.id, "")
-    for one in found.workloads:
-        pasts[one.workload.id].add(one, end)
+        past.until, past.left_out = end, outcome.left_out.get(workload.id, "")
+    for compared in outcome.workloads:
+        pasts[compared.workload.id].add(compared, end)
 
 
 def live_comparison(
     pasts: Iterable[LivePast], period: timedelta, now: datetime, assumed: Assumptions
 ) -> Comparison | None:
     """What the decisions of a period were worth on all these workloads; None where nothing was replayed."""
-    found = [one for past in pasts if (one := past.comparison(period, now, assumed)) is not None]
-    return Comparison(now - period, now, [HPA, DECIDED], found, {}, {}, assumed=assumed) if found else None
+    workloads = [compared for past in pasts if (compared := past.comparison(period, now, assumed)) is not None]
+    return Comparison(now - period, now, [HPA, DECIDED], workloads, {}, {}, assumed=assumed) if workloads else None

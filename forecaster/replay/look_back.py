@@ -84,12 +84,12 @@ def past_forecast(facts: WhatIfFacts, signal: Signal, lead: timedelta | None = N
     came = perfect(measurements_of(facts.traces, begin + span.lead_time, minutes), PeakSpan(timedelta(), span.length))
     quantile = horizontal.quantile
     origins = slice(0, minutes, MINUTES_A_POINT)
-    wanted = {"low": LOW, "median": MEDIAN, "high": HIGH, "peak": quantile}
-    found = {name: _at(made.peak(signal, level, origins)) for name, level in wanted.items()}
+    levels = {"low": LOW, "median": MEDIAN, "high": HIGH, "peak": quantile}
+    quantiles = {name: _at(made.peak(signal, level, origins)) for name, level in levels.items()}
     actual = came.values[signal][origins, 0, 0]
     begins = [measured.instant(minute) + span.lead_time for minute in range(0, minutes, MINUTES_A_POINT)]
     over = np.array([at + span.length <= end for at in begins])
-    return PastForecast(begins, **found, actual=np.where(over, actual, np.nan), quantile=quantile, span=span)
+    return PastForecast(begins, **quantiles, actual=np.where(over, actual, np.nan), quantile=quantile, span=span)
 
 
 def _at(values: Floats | None) -> Floats:
@@ -102,13 +102,13 @@ def by_hour(past: PastForecast) -> Iterator[HourOfForecasts]:
     """Coverage and error of each hour."""
     hours = [last_multiple(at, HOUR) for at in past.begins]
     for hour in dict.fromkeys(hours):
-        here = np.array([one == hour for one in hours]) & np.isfinite(past.actual) & np.isfinite(past.peak)
-        if here.sum() < MIN_POINTS:
+        within = np.array([start == hour for start in hours]) & np.isfinite(past.actual) & np.isfinite(past.peak)
+        if within.sum() < MIN_POINTS:
             yield HourOfForecasts(hour, None, None)
             continue
-        actual, total = past.actual[here], float(past.actual[here].sum())
-        error = float(np.abs(actual - past.median[here]).sum()) / total if total > 0 else None
-        yield HourOfForecasts(hour, float((actual <= past.peak[here]).mean()), error)
+        actual, total = past.actual[within], float(past.actual[within].sum())
+        error = float(np.abs(actual - past.median[within]).sum()) / total if total > 0 else None
+        yield HourOfForecasts(hour, float((actual <= past.peak[within]).mean()), error)
 
 
 def masked_spans(facts: WhatIfFacts, signal: Signal) -> list[Span]:
@@ -139,20 +139,20 @@ def unknown_spans(facts: WhatIfFacts, signal: Signal) -> list[Span]:
 
 def event_spans(events: tuple[ScheduledEvent, ...], begin: datetime, until: datetime) -> list[Span]:
     """The known events of a policy that are on within a span of time."""
-    found: dict[tuple[str, datetime], Span] = {}
+    spans: dict[tuple[str, datetime], Span] = {}
     at = begin
     while at <= until:
         for event in events:
             end = event.lasts_until(at)
             if end is not None:
-                found.setdefault((event.name, end), Span(at, min(end, until), f"{event.name}: {event.effect()}"))
+                spans.setdefault((event.name, end), Span(at, min(end, until), f"{event.name}: {event.effect()}"))
         at += FIVE_MINUTES
-    return list(found.values())
+    return list(spans.values())
 
 
-def _spans(true: NDArray[np.bool_], end: datetime, said: str) -> Iterator[Span]:
+def _spans(true: NDArray[np.bool_], end: datetime, text: str) -> Iterator[Span]:
     """Runs of columns of five minutes, the last of which ends at `end`."""
     edges = np.flatnonzero(np.diff(np.r_[False, true, False].astype(np.int8)))
     start = end - len(true) * FIVE_MINUTES
     for first, stop in edges.reshape(-1, 2).tolist():
-        yield Span(start + first * FIVE_MINUTES, start + stop * FIVE_MINUTES, said)
+        yield Span(start + first * FIVE_MINUTES, start + stop * FIVE_MINUTES, text)

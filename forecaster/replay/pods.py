@@ -21,7 +21,7 @@ class Pods:
 
     def __init__(self, ready: Counts, draws: Draws | StartUps) -> None:
         self.ready = ready
-        self.asked = ready.copy()
+        self.desired = ready.copy()
         """What is paid for, and the `spec.replicas` that an HPA reads."""
         self._draws, self._slots = draws, draws.longest + 1
         self._starting = np.zeros((self._slots, len(ready)), np.int64)
@@ -43,7 +43,7 @@ class Pods:
 
         Removal takes the pods that are not ready first, and of those the youngest, as a ReplicaSet does.
         """
-        more = replicas - self.asked
+        more = replicas - self.desired
         slot = sync % self._slots
         np.maximum(more, 0, out=self._starting[slot])
         if self._draws.same is None:
@@ -51,7 +51,7 @@ class Pods:
         fewer = np.flatnonzero(more < 0)
         if fewer.size:
             self._remove(fewer, -more[fewer], sync)
-        self.asked = replicas
+        self.desired = replicas
         return more
 
     def _remove(self, rows: Counts, fewer: Counts, sync: int) -> None:
@@ -70,7 +70,7 @@ class Draws:
     def __init__(self, rows: Sequence[StartUp], sync: timedelta) -> None:
         durations = rows[0].durations
         self._syncs = np.array([max(1, -(-duration // sync)) for duration in durations], np.int64)
-        self._seeds = np.array([one.seed for one in rows], np.uint64)
+        self._seeds = np.array([row.seed for row in rows], np.uint64)
 
     @property
     def longest(self) -> int:

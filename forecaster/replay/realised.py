@@ -69,7 +69,7 @@ def outcome_of(
     `counted_from` is replayed, so that pods and HPAs are as they were then, and stands in no account.
     """
     first = first_decided(decisions, begin)
-    asked, begin = begin, first if first < until else begin
+    requested, begin = begin, first if first < until else begin
     scope = scope_of(traces, policies, begin, until, assumed, forecasts=False)
     left_out = dict(scope.left_out)
     runs: dict[Point, Run] = {}
@@ -81,14 +81,15 @@ def outcome_of(
         else:
             runs |= _runs(scope, series, floors, assumed)
     warm_up = max(0, (counted_from - begin) // MINUTE) if counted_from else 0
-    found = replay_runs(list(runs.values()), scope.measurements, tracks=True, warm_up=warm_up)
-    results = dict(zip(runs, found, strict=True))
+    outcomes = replay_runs(list(runs.values()), scope.measurements, tracks=True, warm_up=warm_up)
+    results = dict(zip(runs, outcomes, strict=True))
     strategies = [HPA, DECIDED]
     if PODS in traces.values and not played:
         strategies.append(MEASURED)
-        results |= {Point(s, MEASURED.name, 1.0): RunResult(measured(scope, s)) for s in {one.series for one in runs}}
+        replayed = {point.series for point in runs}
+        results |= {Point(s, MEASURED.name, 1.0): RunResult(measured(scope, s)) for s in replayed}
     workloads = compared_workloads(scope, results, assumed.prices)
-    note = "no decision was recorded before" if begin > asked else ""
+    note = "no decision was recorded before" if begin > requested else ""
     return Comparison(
         begin, until, strategies, workloads, left_out, {}, assumed=assumed, origin=traces.origin, note=note
     )
@@ -104,41 +105,41 @@ def spare_costs(
     prices: Prices | None = None,
 ) -> list[SpareCost]:
     """What spare pods cost between `begin` and `until`, of workloads with `survive` now or spare pods in the time."""
-    found = []
-    for one in workloads:
-        spans = [*_spare_spans(decisions.get(one.id, ()), begin, until)]
-        if policies.of(one.id).horizontal.survive == "none" and not any(spare for spare, _ in spans):
+    costs = []
+    for workload in workloads:
+        spans = [*_spare_spans(decisions.get(workload.id, ()), begin, until)]
+        if policies.of(workload.id).horizontal.survive == "none" and not any(spare for spare, _ in spans):
             continue
         pod_hours = sum(spare * (span / HOUR) for spare, span in spans) if spans else None
-        money = pod_hours * prices.of_pod(one.resources) if prices and pod_hours is not None else None
-        found.append(SpareCost(one.id, pod_hours, money, sum((span for _, span in spans), timedelta())))
-    return found
+        money = pod_hours * prices.of_pod(workload.resources) if prices and pod_hours is not None else None
+        costs.append(SpareCost(workload.id, pod_hours, money, sum((span for _, span in spans), timedelta())))
+    return costs
 
 
 def _spare_spans(
     decisions: Sequence[DecidedCount], begin: datetime, until: datetime
 ) -> Iterator[tuple[int, timedelta]]:
     """Yield recorded spare pods and for how long they were in force; a hold leaves those before it."""
-    counts = sorted(one for one in decisions if one.replicas is not None and one.at < until)
-    for place, one in enumerate(counts, start=1):
+    counts = sorted(decision for decision in decisions if decision.replicas is not None and decision.at < until)
+    for place, decision in enumerate(counts, start=1):
         end = counts[place].at if place < len(counts) else until
-        span = end - max(one.at, begin)
-        if one.spare is not None and span > timedelta():
-            yield one.spare, span
+        span = end - max(decision.at, begin)
+        if decision.spare is not None and span > timedelta():
+            yield decision.spare, span
 
 
 def first_decided(decisions: Mapping[WorkloadId, Sequence[DecidedCount]], begin: datetime) -> datetime:
     """The first minute from `begin` on at which any decided count was in force; `begin` without one."""
-    counts = [one.at for each in decisions.values() for one in each if one.replicas is not None]
+    counts = [count.at for each in decisions.values() for count in each if count.replicas is not None]
     return begin + max(0, -((begin - min(counts, default=begin)) // MINUTE)) * MINUTE
 
 
 def floors_of(decisions: Sequence[DecidedCount], begin: datetime, minutes: int) -> NDArray[np.int32]:
     """[minute] the count in force; before the first decision there is none."""
     floors = np.full(minutes, NO_FLOOR, np.int32)
-    for one in sorted(decisions):
-        if one.replicas is not None:
-            floors[max(0, -((begin - one.at) // MINUTE)) :] = one.replicas
+    for decision in sorted(decisions):
+        if decision.replicas is not None:
+            floors[max(0, -((begin - decision.at) // MINUTE)) :] = decision.replicas
     return floors
 
 

@@ -68,14 +68,14 @@ def setup_of(workload: Workload, policy: HorizontalPolicy, assumed: Assumptions 
         return "no HPA scales it, so there is nothing to compare with"
     if not hpa.targets:
         return f"HPA {hpa.name} has no metrics, so nothing says how many pods it asks for"
-    if not all(0 < one.value < math.inf for one in hpa.targets):
+    if not all(0 < target.value < math.inf for target in hpa.targets):
         return f"HPA {hpa.name} has a target that is not above 0, so nothing says how many pods it asks for"
     if capacity is None and not (cores and cores > 0):
         return "it requests no CPU, so nothing says when a pod is full"
     targets = targets_of(workload, policy)
-    unusable = [one for one in targets if isinstance(one, Unusable)]
+    unusable = [target for target in targets if isinstance(target, Unusable)]
     if unusable:
-        return "; ".join(f"{one.metric}: {one.note}" for one in unusable)
+        return "; ".join(f"{target.metric}: {target.note}" for target in unusable)
     return Setup(
         targets=usable(targets),
         bounds=ReplicaBounds(max(1, hpa.min_replicas), hpa.max_replicas),
@@ -149,8 +149,8 @@ def _unfit(series: int, setup: Setup, measurements: Measurements) -> str:
     have = [signal for signal in measurements.latest if not np.isnan(measurements.of(signal, 0, series)).all()]
     for signal in sorted({setup.capacity.signal, *aims}):
         if signal not in have:
-            what, known = "its HPA goes" if signal in aims else "a pod is filled", ", ".join(have) or "nothing"
-            return f"{what} by {signal}, of which nothing was recorded in that time; recorded: {known}"
+            clause, known = "its HPA goes" if signal in aims else "a pod is filled", ", ".join(have) or "nothing"
+            return f"{clause} by {signal}, of which nothing was recorded in that time; recorded: {known}"
     return next((fault for target in setup.targets if (fault := _other_unit(series, target, setup, measurements))), "")
 
 

@@ -28,15 +28,15 @@ Resource = Literal["cpu", "memory"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Load:
-    """`wanted` [row, time] every five minutes, in cores or bytes; NaN where nothing is known.
+    """`demand` [row, time] every five minutes, in cores or bytes; NaN where nothing is known.
 
-    It is what the containers wanted: what they got is never more than their limit. The first `warm` columns are history
+    It is what the containers needed: what they got is never more than their limit. The first `warm` columns are history
     that every recommender may read before it has to decide.
     """
 
     resource: Resource
     names: tuple[str, ...]
-    wanted: NDArray[np.float64]
+    demand: NDArray[np.float64]
     warm: int
 
 
@@ -61,15 +61,15 @@ class SizeAccount:
         """Return an account in which nothing happened."""
         return cls(*(np.zeros(rows) for _ in range(7)))
 
-    def count(self, wanted: Doubles, request: Doubles, limit: Doubles) -> None:
+    def count(self, demand: Doubles, request: Doubles, limit: Doubles) -> None:
         """Book one point; a request or limit of NaN is none."""
-        known = ~np.isnan(wanted)
-        value, got = np.where(known, wanted, 0.0), np.where(known, np.fmin(wanted, limit), 0.0)
+        known = ~np.isnan(demand)
+        value, got = np.where(known, demand, 0.0), np.where(known, np.fmin(demand, limit), 0.0)
         self.points += known
         self.used += got
         self.idle += np.where(known, np.fmax(request - got, 0.0), 0.0)
-        self.over_request += known & (wanted > request)
-        self.over_limit += known & (wanted > limit)
+        self.over_request += known & (demand > request)
+        self.over_limit += known & (demand > limit)
         self.cut += np.where(known, np.maximum(value - got, 0.0), 0.0)
 
     def summary(self) -> SizeSummary:
@@ -88,8 +88,8 @@ class SizeAccount:
 
 def _mean_ratio(part: Doubles, whole: Doubles) -> float:
     """Mean of the containers' ratios, of those of which there is a whole; NaN where there is none."""
-    some = whole > 0
-    return float((part[some] / whole[some]).mean()) if some.any() else math.nan
+    known = whole > 0
+    return float((part[known] / whole[known]).mean()) if known.any() else math.nan
 
 
 class SizeSummary(NamedTuple):
@@ -130,17 +130,17 @@ class Sizer(Protocol):
 
 def replay_sizes(load: Load, sizer: Sizer) -> SizeAccount:
     """What would have come of it, after the warm-up. A killed container restarts with what is recommended by then."""
-    rows, points = load.wanted.shape
+    rows, points = load.demand.shape
     account, everyone = SizeAccount.empty(rows), np.ones(rows, bool)
     for column in range(load.warm):
-        sizer.observe(load.wanted[:, column], _at(column))
+        sizer.observe(load.demand[:, column], _at(column))
     nothing = np.full(rows, np.nan)
     held = _changed(HeldSizes(nothing, nothing, np.zeros(rows)), sizer, load.warm, everyone)
     for column in range(load.warm, points):
-        wanted, at = load.wanted[:, column], _at(column)
-        account.count(wanted, held.request, held.limit)
-        over = wanted > held.limit
-        sizer.observe(np.minimum(wanted, np.fmin(held.limit, np.inf)), at)
+        demand, at = load.demand[:, column], _at(column)
+        account.count(demand, held.request, held.limit)
+        over = demand > held.limit
+        sizer.observe(np.minimum(demand, np.fmin(held.limit, np.inf)), at)
         killed = over & (load.resource == "memory")
         if killed.any():
             sizer.killed(np.flatnonzero(killed), held.limit, at)
@@ -167,7 +167,7 @@ def _at(column: int) -> int:
 
 WARM_SHARE = 0.5
 """Half of what is known is read before the first decision, at most eight days."""
-MOST_WARM = 8 * STEPS_A_DAY
+MAX_WARM_UP = 8 * STEPS_A_DAY
 
 
 def measured_load(resource: Resource, names: Sequence[str], usage: NDArray[np.float64]) -> Load | None:
@@ -175,7 +175,7 @@ def measured_load(resource: Resource, names: Sequence[str], usage: NDArray[np.fl
     known = ~np.isnan(usage)
     begin = int(np.argmax(known.any(axis=0))) if known.any() else usage.shape[1]
     usage, known = usage[:, begin:], known[:, begin:]
-    warm = min(int(usage.shape[1] * WARM_SHARE), MOST_WARM)
+    warm = min(int(usage.shape[1] * WARM_SHARE), MAX_WARM_UP)
     enough = [part.sum(axis=1) >= STEPS_A_DAY // 2 for part in (known[:, :warm], known[:, warm:])]
     rows = np.flatnonzero(enough[0] & enough[1])
     if not rows.size:

@@ -47,20 +47,20 @@ HELD_SECONDS = OOM_WINDOW.total_seconds()
 
 @dataclass(slots=True)
 class History:
-    """The newest points of all containers, oldest dropped."""
+    """The latest points of all containers, oldest dropped."""
 
     columns: int
-    kept: list[Doubles] = field(default_factory=list)
+    points: list[Doubles] = field(default_factory=list)
 
     def add(self, used: Doubles) -> None:
         """One more point."""
-        self.kept.append(used)
-        if len(self.kept) >= 2 * self.columns:
-            self.kept = self.kept[-self.columns :]
+        self.points.append(used)
+        if len(self.points) >= 2 * self.columns:
+            self.points = self.points[-self.columns :]
 
-    def newest(self, at_least: int = 0) -> Doubles:
+    def latest(self, at_least: int = 0) -> Doubles:
         """[row, time]; before the oldest, gaps up to so many points."""
-        known = np.stack(self.kept[-self.columns :], axis=1)
+        known = np.stack(self.points[-self.columns :], axis=1)
         return np.pad(known, ((0, 0), (max(at_least - known.shape[1], 0), 0)), constant_values=np.nan)
 
 
@@ -113,21 +113,21 @@ class Ours:
 
     def size(self, held: HeldSizes, at: int) -> Sized:
         """What differs from what is held is worth its change: the choice itself weighs that."""
-        seen = self._seen(held, self.floor * (at < self.floor_until), at)
-        sizes = (cpu_sizes if self.resource == "cpu" else memory_sizes)(seen, self.policy)
+        panel = self._panel(held, self.floor * (at < self.floor_until), at)
+        sizes = (cpu_sizes if self.resource == "cpu" else memory_sizes)(panel, self.policy)
         limit = np.where(np.isnan(sizes.limit), np.inf, sizes.limit)
         return sizes.request, limit, sizes.request != held.request
 
-    def _seen(self, held: HeldSizes, floor: Doubles, at: int) -> ContainerPanel:
-        used, unknown = self.history.newest(STEPS_A_DAY), np.full(self.rows, np.nan)
+    def _panel(self, held: HeldSizes, floor: Doubles, at: int) -> ContainerPanel:
+        used, unknown = self.history.latest(STEPS_A_DAY), np.full(self.rows, np.nan)
         silent = np.full_like(used, np.nan)
         request, limit = held.request, np.where(np.isinf(held.limit), np.nan, held.limit)
         ratio = np.where(np.isnan(request), LIMIT_RATIO, limit / request)
         if self.resource == "cpu":
-            one = np.where(np.isnan(request), np.nan, request)
+            cpu_request = np.where(np.isnan(request), np.nan, request)
             ahead = self._load_ahead(used, at)
             return ContainerPanel(
-                *(used, silent, STEPS_A_DAY, one, one * ratio, unknown, unknown, floor * 0),
+                *(used, silent, STEPS_A_DAY, cpu_request, cpu_request * ratio, unknown, unknown, floor * 0),
                 growth=np.ones(self.rows) if ahead is None else ahead.growth,
                 likeness=None if ahead is None else ahead.likeness,
             )
@@ -172,10 +172,10 @@ class Vpa:
     def size(self, held: HeldSizes, at: int) -> Sized:  # noqa: ARG002  the protocol's
         """The target; pods outside the bounds, or twelve hours old and a tenth away, are changed."""
         settings = VpaSettings(margin=self.margin, pod_min_cpu_millicores=0, pod_min_memory_mb=0)
-        found = self.panel.recommend(settings)[self.resource]
+        recommendation = self.panel.recommend(settings)[self.resource]
         unit = 1000.0 if self.resource == "cpu" else 1.0
-        target = found.target / unit
-        outside = (held.request < found.lower / unit) | (held.request > found.upper / unit)
+        target = recommendation.target / unit
+        outside = (held.request < recommendation.lower / unit) | (held.request > recommendation.upper / unit)
         old = held.age >= 12 * 3600
         moves = outside | (old & (np.abs(held.request - target) >= 0.1 * held.request))
         return target, target * (LIMIT_RATIO if self.resource == "cpu" else 1.0), moves
@@ -207,7 +207,7 @@ class Krr:
 
     def size(self, held: HeldSizes, at: int) -> Sized:  # noqa: ARG002  the protocol's
         """The percentile of CPU, or the peak of memory with a buffer."""
-        used = self.history.newest()
+        used = self.history.latest()
         if self.resource == "cpu":
             target = np.nanpercentile(used, self.cpu_percentile, axis=1)
             limit = np.full(self.rows, np.inf)
@@ -256,7 +256,7 @@ class LoadForecasts:
     def _panel(self, column: int) -> models.Panel:
         first = max(column - LEARNED_FROM, 0)
         return models.Panel(
-            self.load.wanted[:, first:column].astype(np.float32), _BEGIN + first * _STEP, _STEP, self._keys
+            self.load.demand[:, first:column].astype(np.float32), _BEGIN + first * _STEP, _STEP, self._keys
         )
 
     @property
@@ -289,7 +289,10 @@ class SizeOutcome:
 def size_outcomes(loads: Sequence[Load], strategies: Sequence[SizeStrategy]) -> list[SizeOutcome]:
     """Every strategy over every load, the containers of all of them together."""
     foreseen = [LoadForecasts(load) for load in loads]
-    return [SizeOutcome(one.family, one.setting, _over_all(foreseen, one).summary()) for one in strategies]
+    return [
+        SizeOutcome(strategy.family, strategy.setting, _over_all(foreseen, strategy).summary())
+        for strategy in strategies
+    ]
 
 
 def backtested_sizes(load: Load, policy: VerticalPolicy) -> list[SizeOutcome]:
@@ -322,7 +325,7 @@ def _krr(load: Load, foreseen: LoadForecasts) -> Sizer:  # noqa: ARG001  it look
 
 
 def _over_all(foreseen: Sequence[LoadForecasts], strategy: SizeStrategy) -> SizeAccount:
-    accounts = [replay_sizes(one.load, strategy.build(one.load, one)) for one in foreseen]
+    accounts = [replay_sizes(forecasts.load, strategy.build(forecasts.load, forecasts)) for forecasts in foreseen]
     return SizeAccount(
-        *(np.concatenate([getattr(one, column.name) for one in accounts]) for column in fields(SizeAccount))
+        *(np.concatenate([getattr(account, column.name) for account in accounts]) for column in fields(SizeAccount))
     )

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 LEADS = tuple(timedelta(minutes=minutes) for minutes in (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30))
 """Lead times that are offered beside the present one: forecasts of each are made before they are asked for."""
-MOST_VALUES = 64
+MAX_VALUES = 64
 """Values of one slider that are replayed together: those nearest to its position."""
 SLIDER_DIGITS = 6
 """After which two positions are the same."""
@@ -53,7 +53,8 @@ class PolicyChange(NamedTuple):
         if name == TARGET_SHARE:
             return self._replace(target_share=1.0 if value is None else value)
         settings = {**dict(self.settings), name: value}
-        return self._replace(settings=tuple(sorted((name, one) for name, one in settings.items() if one is not None)))
+        stated = ((key, setting) for key, setting in settings.items() if setting is not None)
+        return self._replace(settings=tuple(sorted(stated)))
 
     @property
     def policy_fields(self) -> dict[str, object]:
@@ -68,7 +69,7 @@ NO_CHANGE = PolicyChange()
 def override_of(id_: WorkloadId, change: PolicyChange, before: Mapping[str, object]) -> dict[str, object]:
     """The change as an entry of `overrides` in the settings: only fields with another value than before."""
     changed = {name: value for name, value in change.policy_fields.items() if value != before.get(name)}
-    texts = {name: duration_text(one) if isinstance(one, timedelta) else one for name, one in changed.items()}
+    texts = {name: duration_text(value) if isinstance(value, timedelta) else value for name, value in changed.items()}
     return {"match": dict(id_._asdict()), "policy": {"horizontal": texts}}
 
 
@@ -88,8 +89,8 @@ class Slider(NamedTuple):
     def values(self, near: float) -> list[float]:
         """Return its positions, only the nearest ones where they are many."""
         count = round((self.most - self.least) / self.step) + 1
-        first = min(max(round((near - self.least) / self.step) - MOST_VALUES // 2, 0), max(count - MOST_VALUES, 0))
-        places = range(first, min(first + MOST_VALUES, count))
+        first = min(max(round((near - self.least) / self.step) - MAX_VALUES // 2, 0), max(count - MAX_VALUES, 0))
+        places = range(first, min(first + MAX_VALUES, count))
         return [round(self.least + place * self.step, SLIDER_DIGITS) for place in places]
 
 
@@ -101,7 +102,8 @@ def sliders_of(now: Values) -> dict[str, Slider]:
     """Return sliders by name, for what is stated at present. Lead times have a list instead, `LEADS`."""
     stated = {name: float(value) for name, value in now.items() if value is not None}
     numbers = (number for name, number in policy_numbers().items() if name in stated and name != LEAD_TIME)
-    return {TARGET_SHARE: Slider(0.5, 1.5, 0.05)} | {one.name: _slider(one, stated[one.name]) for one in numbers}
+    sliders = {number.name: _slider(number, stated[number.name]) for number in numbers}
+    return {TARGET_SHARE: Slider(0.5, 1.5, 0.05)} | sliders
 
 
 def _slider(number: PolicyNumber, now: float) -> Slider:

@@ -89,14 +89,14 @@ HPA = Strategy("hpa", "the HPA alone", ForecastSource.NOTHING)
 PERFECT = Strategy("perfect", "perfect foresight", ForecastSource.TRUTH)
 DECIDED = Strategy("decided", "forecaster, as decided", ForecastSource.RECORD)
 MEASURED = Strategy("measured", "the pods that there were", ForecastSource.RECORD)
-OURS = (DECIDED.name, "gated", "policy")
+FORECASTER_STRATEGIES = (DECIDED.name, "gated", "policy")
 """Names of the strategies that stand for forecaster; where there are several, the first is the one that counts."""
 
 
 def forecaster_of(names: Iterable[str]) -> str:
     """Name of the strategy that is compared with the HPA alone: what forecaster decided, or would decide."""
     there = set(names)
-    return next((name for name in OURS if name in there), OURS[-1])
+    return next((name for name in FORECASTER_STRATEGIES if name in there), FORECASTER_STRATEGIES[-1])
 
 
 def policy_with(model: str) -> Strategy:
@@ -118,8 +118,8 @@ def strategies_with(
     model: str, others: Iterable[str] = (), *, learned: Mapping[str, Advisor] | None = None, gated: bool = False
 ) -> tuple[Strategy, ...]:
     """All of them, each model once; `learned` are learned policies by kind, `gated` adds our policy behind its gate."""
-    models = dict.fromkeys(one for one in (NAIVE, *others) if one != model)
-    named = tuple(Strategy(one, _title(one), ForecastSource.MODEL, one) for one in models)
+    models = dict.fromkeys(name for name in (NAIVE, *others) if name != model)
+    named = tuple(Strategy(name, _title(name), ForecastSource.MODEL, name) for name in models)
     advised = tuple(
         Strategy(f"learned-{kind}", f"learned policy, {kind}", ForecastSource.MODEL, model, advisor)
         for kind, advisor in (learned or {}).items()
@@ -160,7 +160,7 @@ def bound(setup: Setup, measurements: Measurements, series: int) -> Account:
     """
     demand = measurements.of(setup.capacity.signal, 1, series)
     bounds, known = setup.bounds, ~np.isnan(demand)
-    wanted = np.where(known, np.ceil(np.nan_to_num(demand) / setup.capacity.amount), 0)
-    latest = np.maximum.accumulate(np.where(known, np.arange(len(wanted)), 0))
-    pods = np.clip(wanted[latest], bounds.min_replicas, bounds.max_replicas)
+    needed = np.where(known, np.ceil(np.nan_to_num(demand) / setup.capacity.amount), 0)
+    latest = np.maximum.accumulate(np.where(known, np.arange(len(needed)), 0))
+    pods = np.clip(needed[latest], bounds.min_replicas, bounds.max_replicas)
     return Account.by_minutes(pods, demand, setup.capacity.amount)

@@ -42,10 +42,10 @@ class Traces:
     """Origin of the numbers, in a sentence for the report."""
 
     def __post_init__(self) -> None:
-        wanted = (len(self.workloads), self.minutes)
+        shape = (len(self.workloads), self.minutes)
         for signal, values in self.values.items():
-            if values.shape != wanted:
-                raise ConfigError("traces", [Fault(signal, values.shape, f"[workload, minute] is {wanted} here")])
+            if values.shape != shape:
+                raise ConfigError("traces", [Fault(signal, values.shape, f"[workload, minute] is {shape} here")])
 
     @property
     def minutes(self) -> int:
@@ -68,9 +68,9 @@ class Traces:
 
     def take(self, rows: Sequence[int]) -> Traces:
         """Some of the workloads."""
-        some = list(rows)
-        values = {signal: values[some] for signal, values in self.values.items()}
-        return Traces(tuple(self.workloads[i] for i in some), self.start, values, self.origin)
+        places = list(rows)
+        values = {signal: values[places] for signal, values in self.values.items()}
+        return Traces(tuple(self.workloads[i] for i in places), self.start, values, self.origin)
 
     def until(self, end: datetime) -> Traces:
         """What had been measured at `end`."""
@@ -90,7 +90,7 @@ class Traces:
         return tuple(signal for signal in self.values if signal != PODS)
 
 
-EVERY_MINUTE = slice(None)
+ALL_MINUTES = slice(None)
 RECENT = timedelta(hours=3)
 """How far back the latest sample and the least history are looked for: the minutes that the service keeps."""
 
@@ -122,10 +122,10 @@ class Measurements:
         """The beginning of a minute, at which is decided."""
         return self.begin + minute * MINUTE
 
-    def past(self, signal: str, first: int, count: int, series: Counts | slice = EVERY_MINUTE) -> Floats:
+    def past(self, signal: str, first: int, count: int, series: Counts | slice = ALL_MINUTES) -> Floats:
         """[minute, series] what an HPA reads at the beginning of these minutes; NaN where nothing was measured."""
-        found = _columns(self.traces.of(signal), self.traces.column(self.begin) + first, count)
-        return np.ascontiguousarray(found[series].T)
+        columns = _columns(self.traces.of(signal), self.traces.column(self.begin) + first, count)
+        return np.ascontiguousarray(columns[series].T)
 
     def of(self, signal: str, first: int, series: int) -> Floats:
         """[minute] of one series as `past` has it, from the minute `first` on; no other series is read."""

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 LONGER = (0.0, 120.0, 300.0)
 """Seconds added to the lead time."""
 SHARES = (0.9, 1.0, 1.15, 1.3)
-LEAST_DAYS, MOST_FOLDS = 6, 7
+MIN_DAYS, MAX_FOLDS = 6, 7
 """Days and folds of tuning: with fewer days a fold is a single one, and the weekend decides."""
 SLACK = 0.01
 """The present policy stays unless another one is better by this share: of equals the known one is to be preferred."""
@@ -105,8 +105,9 @@ def tune(
     `allow_shortage`: a cheaper policy that is paid for by the users is another question.
     """
     days = (until - begin) // timedelta(days=1)
-    if days < LEAST_DAYS:
-        return Tuning(begin, until, (), dict.fromkeys((one.id for one in traces.workloads), _thin(begin, until)))
+    if days < MIN_DAYS:
+        ids = (workload.id for workload in traces.workloads)
+        return Tuning(begin, until, (), dict.fromkeys(ids, _thin(begin, until)))
     scope = scope_of(traces, policies, begin, begin + days * timedelta(days=1), assumed)
     refused = dict(scope.left_out)
     proposals: list[PolicyProposal] = []
@@ -116,16 +117,16 @@ def tune(
         if watch:
             watch.began(str(id_), done / len(scope.setups))
         try:
-            found = search.of(series)
+            proposal = search.of(series)
         except KeyboardInterrupt:
             if watch and watch.interrupted(str(id_)):
-                left = [traces.workloads[one].id for one in list(scope.setups)[done:]]
+                left = [traces.workloads[place].id for place in list(scope.setups)[done:]]
                 return Tuning(begin, until, proposals, refused | dict.fromkeys(left, "interrupted before its turn"))
             raise
-        if isinstance(found, PolicyProposal):
-            proposals.append(found)
+        if isinstance(proposal, PolicyProposal):
+            proposals.append(proposal)
         else:
-            refused[id_] = found
+            refused[id_] = proposal
     return Tuning(begin, until, proposals, refused)
 
 
@@ -145,7 +146,7 @@ class Search:
         """The proposal for one workload, or why there is none."""
         scope, policy = self.scope, self.scope.policies[series]
         candidates = [present_of(policy, self.assumed), *_grid(policy, self.assumed)]
-        for span in {span_of(one, policy) for one in candidates} - self.forecasts.keys():
+        for span in {span_of(candidate, policy) for candidate in candidates} - self.forecasts.keys():
             request = ForecastRequest(self.model, span, every=self.assumed.every)
             self.forecasts[span] = self.forecasting(scope.measurements, signals_of(scope), request)
         runs = list(_runs(scope, series, candidates, self.forecasts))
@@ -156,7 +157,7 @@ class Search:
 
 def _thin(begin: datetime, until: datetime) -> str:
     days, length = (until - begin) // timedelta(days=1), duration_text(until - begin)
-    return f"{days} whole days of {length} say too little; {LEAST_DAYS} are the least"
+    return f"{days} whole days of {length} say too little; {MIN_DAYS} are the least"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,8 +171,8 @@ class DailyCosts:
     @classmethod
     def of(cls, results: Sequence[RunResult], scope: ReplayScope, series: int, days: int) -> DailyCosts:
         """The tracks by the day."""
-        spent = np.array([one.track.spent.reshape(days, MINUTES).sum(axis=1) / 60 for one in results])
-        missing = np.array([one.track.missing.reshape(days, MINUTES).sum(axis=1) / 60 for one in results])
+        spent = np.array([result.track.spent.reshape(days, MINUTES).sum(axis=1) / 60 for result in results])
+        missing = np.array([result.track.missing.reshape(days, MINUTES).sum(axis=1) / 60 for result in results])
         quantile = scope.policies[series].horizontal.quantile
         return cls(spent, missing / scope.setups[series].capacity.amount, quantile / (1.0 - quantile))
 
@@ -186,17 +187,17 @@ def judged(
 ) -> PolicyProposal | str:
     """The proposal, or why there is none. Candidate 0 is the present policy."""
     cost, days = daily.cost, daily.cost.shape[1]
-    blocks = np.array_split(np.arange(days), min(MOST_FOLDS, days // 2))
+    blocks = np.array_split(np.arange(days), min(MAX_FOLDS, days // 2))
     allowed = None if allow_shortage else daily.missing
     others = [None if allowed is None else np.delete(allowed, block, axis=1) for block in blocks]
     chosen = [best(np.delete(cost, block, axis=1), short) for block, short in zip(blocks, others, strict=True)]
-    by_day = np.concatenate([np.full(len(block), one) for block, one in zip(blocks, chosen, strict=True)])
+    by_day = np.concatenate([np.full(len(block), candidate) for block, candidate in zip(blocks, chosen, strict=True)])
     final, every = best(cost, allowed), np.arange(days)
     if final == 0:
         least = "" if allow_shortage else " and leaves no more short (--allow-shortage lifts that)"
         return f"no setting that was tried is better by 1 % or more than the present policy{least}"
     estimate = change(cost[0], cost[by_day, every])
-    agreed = sum(candidates[one] == candidates[final] for one in chosen) / len(chosen)
+    agreed = sum(candidates[candidate] == candidates[final] for candidate in chosen) / len(chosen)
     if estimate.high >= 0:
         return (
             f"not sure enough: on days that did not choose it the best setting changes the cost by "
@@ -258,7 +259,8 @@ def searched() -> tuple[str, ...]:
 def _grid(policy: Policy, assumed: Assumptions) -> Iterator[PolicyChange]:
     lead, names = lead_time_of(policy.horizontal, assumed).total_seconds(), searched()
     tried = [
-        [lead + one for one in LONGER] if name == LEAD_TIME else policy_numbers()[name].decides.tried for name in names
+        [lead + extra for extra in LONGER] if name == LEAD_TIME else policy_numbers()[name].decides.tried
+        for name in names
     ]
     for *values, share in product(*tried, SHARES):
         yield PolicyChange.to(target_share=share, **dict(zip(names, values, strict=True)))
@@ -279,6 +281,7 @@ def _runs(
 ) -> Iterator[Run]:
     measurements, policy = scope.measurements, scope.policies[series]
     replicas = measurements.traces.pods_at(series, measurements.begin)
-    for one in candidates:
-        workload, setup = with_setup_at(scope, series, one.target_share)
-        yield Run(series, workload, setup, replicas, policy_of(one, policy), forecasts[span_of(one, policy)])
+    for candidate in candidates:
+        workload, setup = with_setup_at(scope, series, candidate.target_share)
+        span = span_of(candidate, policy)
+        yield Run(series, workload, setup, replicas, policy_of(candidate, policy), forecasts[span])

@@ -17,7 +17,7 @@ import numpy as np
 from forecaster.domain.signal import CPU, MEMORY, PODS
 from forecaster.domain.window import FIVE_MINUTES, HOUR, MINUTE
 from forecaster.domain.workload import GIB
-from forecaster.replay.size_replay import MOST_WARM, STEPS_A_DAY, Load, Resource, SizeAccount, replay_sizes
+from forecaster.replay.size_replay import MAX_WARM_UP, STEPS_A_DAY, Load, Resource, SizeAccount, replay_sizes
 from forecaster.replay.sizers import LoadForecasts, Ours, Stated
 
 if TYPE_CHECKING:
@@ -90,24 +90,26 @@ class WeekOutcome:
 
 def adoptions_of(comparison: Comparison) -> list[Adoption]:
     """What was expected of each forecast when it began to act within the span, or before it, and what came."""
-    found = ((one, _adopted(comparison.gates.get(one.workload.id, ()))) for one in comparison.workloads)
-    return [_adoption(one, since, comparison.begin) for one, since in found if since is not None]
+    gates = comparison.gates
+    adopted = ((compared, _adopted(gates.get(compared.workload.id, ()))) for compared in comparison.workloads)
+    return [_adoption(compared, since, comparison.begin) for compared, since in adopted if since is not None]
 
 
 def _adopted(stood: Sequence[GateSince]) -> GateSince | None:
-    return next((one for one in stood if one.acting and one.evidence and not np.isnan(one.evidence.short)), None)
+    adopted = (state for state in stood if state.acting and state.evidence and not np.isnan(state.evidence.short))
+    return next(adopted, None)
 
 
-def _adoption(one: WorkloadComparison, since: GateSince, begin: datetime) -> Adoption:
+def _adoption(compared: WorkloadComparison, since: GateSince, begin: datetime) -> Adoption:
     if since.evidence is None:
-        raise TypeError(f"{one.workload.id} was adopted without evidence")
-    at_cost = one.at_cost_of_hpa(SERVICE_STRATEGY)
+        raise TypeError(f"{compared.workload.id} was adopted without evidence")
+    at_cost = compared.at_cost_of_hpa(SERVICE_STRATEGY)
     return Adoption(
-        one.workload.id,
+        compared.workload.id,
         begin + since.minute * MINUTE,
         since.evidence.reactive,
         since.evidence.short,
-        one.curves["hpa"].own.missing_share or 0.0,
+        compared.curves["hpa"].own.missing_share or 0.0,
         None if at_cost is None else at_cost.missing_share,
     )
 
@@ -117,13 +119,13 @@ def sizes_of(traces: Traces, policies: Policies, begin: datetime, until: datetim
 
     What was wanted above the limits of that time is in no history, so kills and throttling of then are not counted.
     """
-    found: dict[WorkloadId, list[SizedWorkload]] = defaultdict(list)
+    sizes: dict[WorkloadId, list[SizedWorkload]] = defaultdict(list)
     for resource, signal in (("cpu", CPU), ("memory", MEMORY)):
-        for one in _sized(traces, policies, _load(traces, resource, signal, begin, until)):  # type: ignore[arg-type]
-            found[one.workload].append(one)
+        for size in _sized(traces, policies, _load(traces, resource, signal, begin, until)):  # type: ignore[arg-type]
+            sizes[size.workload].append(size)
     return [
-        SizedWorkload(id_, total_figures(one.stated for one in some), total_figures(one.ours for one in some))
-        for id_, some in found.items()
+        SizedWorkload(id_, total_figures(size.stated for size in parts), total_figures(size.ours for size in parts))
+        for id_, parts in sizes.items()
     ]
 
 
@@ -136,19 +138,19 @@ class _RowLoad(NamedTuple):
     def taken(self, places: Sequence[int]) -> _RowLoad:
         """Some of them."""
         names = tuple(self.load.names[place] for place in places)
-        return _RowLoad(self.rows[places], replace(self.load, names=names, wanted=self.load.wanted[places]))
+        return _RowLoad(self.rows[places], replace(self.load, names=names, demand=self.load.demand[places]))
 
 
 def _load(traces: Traces, resource: Resource, signal: str, begin: datetime, until: datetime) -> _RowLoad:
     """The usage of one pod every five minutes, for at most so long before `begin` as sizes look back."""
     usage = traces.of(signal) / np.where(traces.of(PODS) > 0, traces.of(PODS), np.nan)
     every = FIVE_MINUTES // MINUTE
-    first = max(0, traces.column(begin) // every - MOST_WARM)
+    first = max(0, traces.column(begin) // every - MAX_WARM_UP)
     points = usage[:, every - 1 :: every][:, first : traces.column(until) // every]
     warm = traces.column(begin) // every - first
     known = ~np.isnan(points)
     enough = (known[:, :warm].sum(axis=1) >= STEPS_A_DAY // 2) & (known[:, warm:].sum(axis=1) >= STEPS_A_DAY // 2)
-    stated = np.array([bool(one.resources.request(resource)) for one in traces.workloads], bool)
+    stated = np.array([bool(workload.resources.request(resource)) for workload in traces.workloads], bool)
     rows = np.flatnonzero(enough & stated)
     names = tuple(str(traces.workloads[row].id) for row in rows.tolist())
     return _RowLoad(rows, Load(resource, names, points[rows], warm))
@@ -160,18 +162,18 @@ def _sized(traces: Traces, policies: Policies, given: _RowLoad) -> list[SizedWor
     for place, row in enumerate(given.rows.tolist()):
         policy = policies.of(traces.workloads[row].id).vertical
         groups.setdefault(policy.model_dump_json(), (policy, []))[1].append(place)
-    return [one for policy, places in groups.values() for one in _sized_alike(traces, policy, given.taken(places))]
+    return [size for policy, places in groups.values() for size in _sized_alike(traces, policy, given.taken(places))]
 
 
 def _sized_alike(traces: Traces, policy: VerticalPolicy, given: _RowLoad) -> list[SizedWorkload]:
     load, workloads = given.load, [traces.workloads[row] for row in given.rows.tolist()]
-    requests = np.array([one.resources.request(load.resource) for one in workloads], float)
-    limits = np.array([one.resources.limit(load.resource) or np.inf for one in workloads], float)
-    ours = Ours(load.resource, len(workloads), policy, foreseen=LoadForecasts(load))
-    accounts = replay_sizes(load, Stated(requests, limits)), replay_sizes(load, ours)
+    requests = np.array([workload.resources.request(load.resource) for workload in workloads], float)
+    limits = np.array([workload.resources.limit(load.resource) or np.inf for workload in workloads], float)
+    sizer = Ours(load.resource, len(workloads), policy, foreseen=LoadForecasts(load))
+    accounts = replay_sizes(load, Stated(requests, limits)), replay_sizes(load, sizer)
     return [
-        SizedWorkload(one.id, *(_figures(load.resource, account, row) for account in accounts))
-        for row, one in enumerate(workloads)
+        SizedWorkload(workload.id, *(_figures(load.resource, account, row) for account in accounts))
+        for row, workload in enumerate(workloads)
     ]
 
 
@@ -183,6 +185,6 @@ def _figures(resource: Resource, account: SizeAccount, row: int) -> SizeFigures:
     return SizeFigures(0, float(account.cut[row]) * hours, idle, 0.0)
 
 
-def total_figures(some: Iterable[SizeFigures]) -> SizeFigures:
+def total_figures(figures: Iterable[SizeFigures]) -> SizeFigures:
     """The sum over workloads."""
-    return reduce(lambda one, other: SizeFigures(*map(add, one, other)), some, NO_FIGURES)
+    return reduce(lambda total, other: SizeFigures(*map(add, total, other)), figures, NO_FIGURES)

@@ -41,7 +41,7 @@ WHAT_IF_LENGTH = timedelta(hours=3)
 """What is replayed: the hours that history keeps by the minute, and few enough that a replay takes 0.07 s of CPU."""
 FORECAST_INTERVAL = 5
 """Minutes from one forecast to the next, as history has them beyond its latest hours."""
-MOST_KEPT = 1000
+MAX_REPLAYED = 1000
 """Replayed changes in memory, of 5 kB each; a reader that stands still has some 300 beside the present one."""
 
 
@@ -133,7 +133,7 @@ class WhatIf:
             if ahead and other not in runs and other not in self.replayed:
                 with suppress(ValueError):
                     runs[other] = self._changed_run(other)
-        if len(self.replayed) + len(runs) > MOST_KEPT:
+        if len(self.replayed) + len(runs) > MAX_REPLAYED:
             self.replayed.clear()
         results = replay_runs([*runs.values()], self.measurements, tracks=True, overtaken=overtaken)
         self.replayed.update(zip(runs, results, strict=True))

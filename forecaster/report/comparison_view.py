@@ -208,7 +208,7 @@ def _curve(compared: WorkloadComparison, name: str, *, priced: bool, tracks: boo
         missing_at_equal_cost=compared.ratio(name),
         pod_hours_saved_at_equal_shortage=compared.saved(name),
         frontier=[PointView(share, account_view(account, priced=priced)) for share, account in curve.points.items()],
-        track=TrackView(track.asked.tolist(), track.ready.tolist(), track.floor.tolist(), track.missing.tolist())
+        track=TrackView(track.desired.tolist(), track.ready.tolist(), track.floor.tolist(), track.missing.tolist())
         if tracks
         else None,
     )

@@ -147,7 +147,9 @@ class Contrary:
     """Wants more when there are few pods and fewer when there are many; at times it has no opinion."""
 
     def counts(self, situation: Situation) -> np.ndarray:
-        wanted = np.where(situation.asked < 6, 2 * situation.asked, situation.ready + np.nan_to_num(situation.upper))
+        wanted = np.where(
+            situation.desired < 6, 2 * situation.desired, situation.ready + np.nan_to_num(situation.upper)
+        )
         return np.where(situation.minute_of_day % 7 == 3, np.nan, wanted)
 
 
@@ -167,7 +169,7 @@ def test_runs_on_arrays_go_as_each_alone(scene: tuple[list[Run], Measurements]) 
 
 def assert_same(result: RunResult, alone: list[World]) -> None:
     track, account = result.track, alone[-1].account
-    assert track.asked.tolist() == [one.pods.asked for one in alone]
+    assert track.desired.tolist() == [one.pods.desired for one in alone]
     assert track.ready.tolist() == [one.pods.ready for one in alone]
     assert track.floor.tolist() == [one.floor for one in alone]
     assert np.allclose(track.missing, 60.0 * np.diff([0.0, *(one.account.missing for one in alone)]), atol=1e-9)

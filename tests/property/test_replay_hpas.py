@@ -119,7 +119,7 @@ def test_every_pass_is_the_controllers(
         spec = spec_of(which, bounds, behavior)
         controller = reconcile(spec, observed(which, ready, pending, demand, now), state, now)
         replicas = ours.replicas(pods, usage_of(demand), np.array([0]), sync)
-        ours.moved(replicas - pods.asked, sync)
+        ours.moved(replicas - pods.desired, sync)
         written = controller.desired.replicas if controller.desired.written else ready + pending
         assert replicas.tolist() == [written]
         state = controller.state

@@ -116,7 +116,7 @@ def test_restraints_hold_runs_on_arrays_as_they_hold_each_alone(scene: tuple[lis
     for run, result in zip(runs, replay_runs(runs, measurements, tracks=True), strict=True):
         alone = list(worlds_of(run, measurements))
         assert result.track.floor.tolist() == [one.floor for one in alone]
-        assert result.track.asked.tolist() == [one.pods.asked for one in alone]
+        assert result.track.desired.tolist() == [one.pods.desired for one in alone]
 
 
 GONE = float("nan")

@@ -39,7 +39,7 @@ RISE = int(np.argmax(CHANGES))
 
 
 def situation(rows: int = 4, **parts: float) -> Situation:
-    given = {"measured": 4.0, "median": 4.0, "upper": 5.0, "before": 4.0, "asked": 5.0, "ready": 5.0, **parts}
+    given = {"measured": 4.0, "median": 4.0, "upper": 5.0, "before": 4.0, "desired": 5.0, "ready": 5.0, **parts}
     return Situation(**{name: np.full(rows, value) for name, value in given.items()}, minute_of_day=600)
 
 
@@ -53,7 +53,7 @@ def lessons(seed: int = 1, count: int = 4000) -> Lessons:
 
 
 def test_features_are_finite_whatever_is_unknown() -> None:
-    one = situation(median=np.nan, upper=np.nan, before=np.nan, ready=0.0, asked=0.0)
+    one = situation(median=np.nan, upper=np.nan, before=np.nan, ready=0.0, desired=0.0)
     assert np.isfinite(features_of(one)).all()
     assert np.isfinite(features_of(situation(measured=np.nan))).all()
 

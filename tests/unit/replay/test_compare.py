@@ -97,7 +97,7 @@ def test_pods_are_counted_in_whole_and_never_lost(cores: list[float]) -> None:
     one = replayed(traces(cores), NAIVE, PERFECT, policy=ungated(), forecasting=silent).workloads[0]
     for curve in one.curves.values():
         track, own = curve.track, curve.own
-        assert (track.ready <= track.asked).all()
+        assert (track.ready <= track.desired).all()
         assert (track.ready >= 0).all()
         assert own.demand == pytest.approx(sum(cores) / 60)
         assert own.missing == pytest.approx(track.missing.sum() / 60)

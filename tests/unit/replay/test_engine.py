@@ -47,13 +47,13 @@ def replayed(cores: list[float], floors: list[int] | None = None) -> RunResult:
 
 def test_a_steady_demand_moves_nothing() -> None:
     track = replayed([2.0] * 10).track
-    assert (track.asked.tolist(), track.ready.tolist()) == ([4] * 10, [4] * 10)
+    assert (track.desired.tolist(), track.ready.tolist()) == ([4] * 10, [4] * 10)
 
 
 def test_a_jump_is_seen_a_minute_later_and_served_two_minutes_after_that() -> None:
     """12:01 jump, 12:02 seen: doubled to 8 at once, 12 at the next sync; short until the 8 are ready at 12:04."""
     result = replayed([2.0, 6.0, 6.0, 6.0, 6.0])
-    assert result.track.asked.tolist() == [4, 4, 12, 12, 12]
+    assert result.track.desired.tolist() == [4, 4, 12, 12, 12]
     assert result.track.ready.tolist() == [4, 4, 4, 8, 12]
     assert result.account.short == timedelta(minutes=3)
 
@@ -73,7 +73,7 @@ def test_time_without_a_measurement_costs_pods_and_is_neither_short_nor_measured
 
 def test_a_floor_counts_from_the_next_sync_and_costs_pods_from_then_on() -> None:
     result = replayed([2.0], floors=[6])
-    assert result.track.asked.tolist() == [6]
+    assert result.track.desired.tolist() == [6]
     assert result.account.pod_hours == pytest.approx((4 * 15 + 6 * 45) / 3600)
 
 
@@ -84,7 +84,7 @@ def test_a_floor_ahead_of_a_jump_leaves_nothing_short() -> None:
 
 
 def test_when_the_floor_goes_the_hpa_waits_its_five_minutes_before_it_scales_down() -> None:
-    asked = replayed([2.0] * 12, floors=[10, *[NO_FLOOR] * 11]).track.asked.tolist()
+    asked = replayed([2.0] * 12, floors=[10, *[NO_FLOOR] * 11]).track.desired.tolist()
     assert asked[0] == 10
     assert asked[-1] == 4
     assert asked == sorted(asked, reverse=True)
@@ -94,7 +94,7 @@ def test_a_simulation_in_step_goes_as_a_replay_with_the_same_floors() -> None:
     cores, floors = [2.0, 6.0, 6.0, 3.0, 2.0, 2.0], [4, 9, 9, 12, 0, 0]
     simulation, result = Simulation([run_of()], measured(cores)), replayed(cores, floors)
     stepped = [simulation.minute(minute, [floor])[0] for minute, floor in enumerate(floors)]
-    assert [one.asked for one in stepped] == result.track.asked.tolist()
+    assert [one.desired for one in stepped] == result.track.desired.tolist()
     assert [one.ready for one in stepped] == result.track.ready.tolist()
     assert stepped[-1].account == result.account
 
@@ -115,14 +115,14 @@ def test_a_policy_that_may_scale_to_zero_keeps_the_last_pod_where_only_cpu_would
     run = run_of(policy=patient, forecasts=nothing)
     track = replay_runs([run], measured([0.0] * 8), tracks=True)[0].track
     assert track.floor[-1] == 1
-    assert track.asked[-1] == HPA.min_replicas
+    assert track.desired[-1] == HPA.min_replicas
 
 
 class Generous:
     """Says ten pods, whatever it sees."""
 
     def counts(self, situation: Situation) -> np.ndarray:
-        return np.full(len(situation.asked), 10.0)
+        return np.full(len(situation.desired), 10.0)
 
 
 def test_what_speaks_in_the_forecasts_place_decides_through_every_clamp() -> None:

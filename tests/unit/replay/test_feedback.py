@@ -50,8 +50,8 @@ def test_of_retries_a_part_gives_up() -> None:
 def test_an_hpa_reads_no_more_than_its_pods_can_use() -> None:
     """Of eight cores that come four are used: it doubles, where the demand itself would have made it sixteen."""
     jump = [2.0, 8.0, 8.0, 8.0]
-    assert played(jump, NO_FEEDBACK).track.asked.tolist()[1:3] == [4, 16]
-    assert played(jump, QUEUE).track.asked.tolist()[1:3] == [4, 8]
+    assert played(jump, NO_FEEDBACK).track.desired.tolist()[1:3] == [4, 16]
+    assert played(jump, QUEUE).track.desired.tolist()[1:3] == [4, 8]
 
 
 def test_pods_are_slow_at_first() -> None:

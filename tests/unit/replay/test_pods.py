@@ -28,7 +28,7 @@ def ask(pods: Pods, replicas: int, sync: int) -> None:
 
 def counts(pods: Pods) -> tuple[int, int]:
     """Asked for, and ready."""
-    return int(pods.asked[0]), int(pods.ready[0])
+    return int(pods.desired[0]), int(pods.ready[0])
 
 
 def test_a_new_pod_serves_when_its_start_up_is_over() -> None:

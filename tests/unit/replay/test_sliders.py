@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from forecaster.replay.sliders import LEADS, MOST_VALUES, NO_CHANGE, PolicyChange, Slider, beside, sliders_of
+from forecaster.replay.sliders import LEADS, MAX_VALUES, NO_CHANGE, PolicyChange, Slider, beside, sliders_of
 
 NOW = {
     "quantile": 0.9,
@@ -22,7 +22,7 @@ def test_positions_are_numbers_as_a_browser_writes_them() -> None:
 
 def test_of_a_long_slider_the_nearest_positions_are_replayed() -> None:
     values = Slider(1, 2000, 1).values(near=900)
-    assert len(values) == MOST_VALUES
+    assert len(values) == MAX_VALUES
     assert values[0] < 900 < values[-1]
     assert Slider(1, 2000, 1).values(near=2000)[-1] == 2000
 

@@ -90,7 +90,7 @@ def test_more_safety_costs_pods(change: PolicyChange) -> None:
 
 def test_bounds_hold_in_the_hpa_too() -> None:
     track = WhatIf(facts()).changed(PolicyChange.to(max_replicas=7)).track
-    assert track.asked.max() == 7
+    assert track.desired.max() == 7
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_the_first_position_of_a_slider_brings_the_others(prepared: WhatIf) -> N
 
 
 def test_what_is_kept_of_a_restless_reader_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("forecaster.replay.what_if.MOST_KEPT", 60)
+    monkeypatch.setattr("forecaster.replay.what_if.MAX_REPLAYED", 60)
     what_if = WhatIf(facts())
     for share in (0.61, 0.72, 0.83):
         what_if.changed(PolicyChange.to(target_share=share, quantile=share))
