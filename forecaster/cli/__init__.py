@@ -42,26 +42,27 @@ class Command(NamedTuple):
     def loaded(self, name: str) -> Any:
         """The command as the parser of the command line wants it, with what it imports."""
         module, _, function = self.place.partition(":")
-        found = import_module(f"forecaster.cli.{module}")
+        imported = import_module(f"forecaster.cli.{module}")
         if not function:
-            group = get_group(found.app)
+            group = get_group(imported.app)
             group.name = name
             for each in group.commands.values():
                 each.short_help = (each.help or "").partition(".")[0].partition(":")[0]
                 name_values(each)
             return group
         alone = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-        alone.command(name, short_help=self.summary, epilog=examples(self.examples))(getattr(found, function))
+        alone.command(name, short_help=self.summary, epilog=examples(self.examples))(getattr(imported, function))
         return name_values(get_command(alone))
 
 
 def name_values(command: Any) -> Any:
     """Help names what an option takes as people do, N or TEXT, and an argument by its own name alone."""
-    for one in command.params:
-        if isinstance(one, TyperArgument):
-            one.display_type_rich = lambda ctx: None  # type: ignore[method-assign]  # noqa: ARG005  typer names it
-        elif one.metavar is None and not one.type_descriptor.is_choice:
-            one.metavar = "N" if one.type_descriptor.is_ranged or one.bare_type() in {"int", "float"} else "TEXT"
+    for parameter in command.params:
+        if isinstance(parameter, TyperArgument):
+            parameter.display_type_rich = lambda ctx: None  # type: ignore[method-assign]  # noqa: ARG005  typer names it
+        elif parameter.metavar is None and not parameter.type_descriptor.is_choice:
+            numeric = parameter.type_descriptor.is_ranged or parameter.bare_type() in {"int", "float"}
+            parameter.metavar = "N" if numeric else "TEXT"
     return command
 
 
@@ -186,10 +187,10 @@ class CommandsOnUse(UserDict[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         """Return the command."""
-        found = self.data[name]
-        if isinstance(found, Command):
-            found = self.data[name] = found.loaded(name)
-        return found
+        command = self.data[name]
+        if isinstance(command, Command):
+            command = self.data[name] = command.loaded(name)
+        return command
 
 
 class CommandLine(TyperGroup):
@@ -204,7 +205,7 @@ class CommandLine(TyperGroup):
         """Write the list of commands."""
         del ctx
         with formatter.section("Commands"):
-            formatter.write_dl([(name, one.summary) for name, one in COMMANDS.items()])
+            formatter.write_dl([(name, command.summary) for name, command in COMMANDS.items()])
 
 
 app = typer.Typer(
@@ -220,8 +221,8 @@ app = typer.Typer(
 )
 
 
-def _print_version(asked: bool) -> None:  # noqa: FBT001  typer's callback
-    if asked:
+def _print_version(requested: bool) -> None:  # noqa: FBT001  typer's callback
+    if requested:
         typer.echo(__version__)
         raise typer.Exit
 

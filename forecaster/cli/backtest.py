@@ -66,7 +66,7 @@ def vertical(
     The first half of the history is read before the first decision. The policy is that of --config; what a container
     wanted above its limit is not known from its history, so what is above the limits of that time is not counted.
     """
-    from forecaster.cli.look import look, look_at_demo
+    from forecaster.cli.snapshot import take_demo_snapshot, take_snapshot
     from forecaster.cycle.advice import pod_usage
     from forecaster.replay.size_replay import measured_load
     from forecaster.report.progress import shown_progress
@@ -74,17 +74,17 @@ def vertical(
     settings = settings_of(config, prometheus, namespace)
     with shown_progress("backtest") as shown:
         if demo:
-            seen = look_at_demo(None, None, shown, settings if config else None)
+            snapshot = take_demo_snapshot(None, None, shown, settings if config else None)
         else:
-            seen = look(narrowed(settings, workload), at, None, None, shown)
-        seen.tell_faults()
-        if seen.outcome.lost:
+            snapshot = take_snapshot(narrowed(settings, workload), at, None, None, shown)
+        snapshot.tell_faults()
+        if snapshot.outcome.lost:
             raise typer.Exit(1)
-        known = of_namespaces(seen.outcome.inventory.ids, namespace if demo else None)
+        known = of_namespaces(snapshot.outcome.inventory.ids, namespace if demo else None)
         ids = sorted(chosen(known, workload, None if demo else settings))
-        usage, names = pod_usage(seen.cycle.history, ids), [str(id_) for id_ in ids]
-        found = [measured_load("cpu", names, usage.cpu), measured_load("memory", names, usage.memory)]
-        loads: dict[str, Load] = {load.resource: load for load in found if load is not None}
+        usage, names = pod_usage(snapshot.cycle.history, ids), [str(id_) for id_ in ids]
+        measured = [measured_load("cpu", names, usage.cpu), measured_load("memory", names, usage.memory)]
+        loads: dict[str, Load] = {load.resource: load for load in measured if load is not None}
         results = _replayed(loads, settings.policy.vertical, shown)
     if not loads:
         tell("no workload has a day of usage per pod; half is read first, half a day is the least")
@@ -139,22 +139,23 @@ class SizesBacktestView(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def print_backtest(
-    found: Mapping[str, Sequence[SizeOutcome]], heads: Mapping[str, str], output: Output, names: Sequence[WorkloadId]
+    outcomes: Mapping[str, Sequence[SizeOutcome]], heads: Mapping[str, str], output: Output, names: Sequence[WorkloadId]
 ) -> None:
     """One table for each resource, under its heading; `names` are the workloads that were replayed."""
     from forecaster.report.printed import Printable, print_as, print_table, print_text
 
     def table(wide: bool) -> None:  # noqa: FBT001  as `Printable` has it
-        for name, rows in found.items():
+        for name, rows in outcomes.items():
             print_text(heads[name], "")
             print_table(_columns(rows), wide=wide)
             print_text("")
 
+    views = {name: [_view(outcome) for outcome in rows] for name, rows in outcomes.items()}
     result = Printable(
         table=table,
-        document=lambda: SizesBacktestView(**{name: [_view(one) for one in rows] for name, rows in found.items()}),
+        document=lambda: SizesBacktestView(**views),
         rows=lambda: [
-            {"resource": name, **msgspec.structs.asdict(_view(one))} for name, rows in found.items() for one in rows
+            {"resource": name, **msgspec.structs.asdict(view)} for name, rows in views.items() for view in rows
         ],
         ids=lambda: names,
     )
@@ -166,15 +167,15 @@ def _columns(rows: Sequence[SizeOutcome]) -> list[PrintedColumn]:
 
     cells = [
         (
-            one.family,
-            one.setting,
-            _known(one.summary.slack, ".2f"),
-            str(one.summary.over_limit),
-            _known(one.summary.over_request_share * 100, ".2f", " %"),
-            _known(one.summary.cut_share * 100, ".2f", " %"),
-            str(one.summary.changes),
+            outcome.family,
+            outcome.setting,
+            _known(outcome.summary.slack, ".2f"),
+            str(outcome.summary.over_limit),
+            _known(outcome.summary.over_request_share * 100, ".2f", " %"),
+            _known(outcome.summary.cut_share * 100, ".2f", " %"),
+            str(outcome.summary.changes),
         )
-        for one in rows
+        for outcome in rows
     ]
     return columns_from(BACKTEST_HEADS, cells, (0, 0, 0, 0, 1, 2, 3), texts=2)
 
@@ -183,7 +184,7 @@ def _known(value: float, form: str, unit: str = "") -> str:
     return UNKNOWN_AMOUNT if isnan(value) else f"{value:{form}}{unit}"
 
 
-def _view(one: SizeOutcome) -> SizeOutcomeView:
-    amounts = one.summary._asdict()
+def _view(outcome: SizeOutcome) -> SizeOutcomeView:
+    amounts = outcome.summary._asdict()
     known = {name: None if isnan(value) else value for name, value in amounts.items()}
-    return msgspec.convert({"recommender": one.family, "setting": one.setting, **known}, SizeOutcomeView)
+    return msgspec.convert({"recommender": outcome.family, "setting": outcome.setting, **known}, SizeOutcomeView)

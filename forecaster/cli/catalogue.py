@@ -76,20 +76,21 @@ def models(
 
     if name is not None:
         known_models([name])
-    texts = {one: getdoc(type(create(one))) or "" for one in (CATALOGUE if name is None else [name])}
+    texts = {model: getdoc(type(create(model))) or "" for model in (CATALOGUE if name is None else [name])}
     if name is not None and output is Output.TABLE:
         print_text(*_lines(texts[name]))
         return
-    found = [ModelView(one, text.partition("\n")[0]) for one, text in texts.items()]
-    named, told = columns_from(("name", "summary"), [msgspec.structs.astuple(one) for one in found], (0, 0), texts=2)
-    print_listing(ModelsView(found), found, [named, replace(told, words=True)], output)
+    views = [ModelView(model, text.partition("\n")[0]) for model, text in texts.items()]
+    cells = [msgspec.structs.astuple(view) for view in views]
+    named, summary = columns_from(("name", "summary"), cells, (0, 0), texts=2)
+    print_listing(ModelsView(views), views, [named, replace(summary, words=True)], output)
 
 
 def _lines(text: str) -> list[str]:
     """Paragraphs but for code, as one line each, so that they end where the terminal does; an indented one stays."""
-    told = [one for one in text.split("\n\n") if not one.startswith(">>>")]
-    found = [one if one.startswith(" ") or "\n " in one else one.replace("\n", " ") for one in told]
-    return [line for one in found for line in (*one.split("\n"), "")][:-1]
+    blocks = [block for block in text.split("\n\n") if not block.startswith(">>>")]
+    joined = [block if block.startswith(" ") or "\n " in block else block.replace("\n", " ") for block in blocks]
+    return [line for block in joined for line in (*block.split("\n"), "")][:-1]
 
 
 def schema(

@@ -37,12 +37,12 @@ def certificates(
     from forecaster.certificates import renew
     from forecaster.certificates.renew import ApiCluster
 
-    if not all(one.count("/") == 1 and all(one.split("/")) for one in (service, secret)):
+    if not all(name.count("/") == 1 and all(name.split("/")) for name in (service, secret)):
         raise typer.BadParameter("--service and --secret are NAMESPACE/NAME")
     if renew_before >= days:
         raise typer.BadParameter(f"--renew-before {renew_before} is not below --days {days}")
-    registered = [renew.Registered(renew.API_SERVICE, one) for one in api_services or ()]
-    registered += [renew.Registered(renew.WEBHOOK, one) for one in webhooks or ()]
+    registered = [renew.Registered(renew.API_SERVICE, name) for name in api_services or ()]
+    registered += [renew.Registered(renew.WEBHOOK, name) for name in webhooks or ()]
     spec = renew.CertificateSpec(service, registered, timedelta(days=days), timedelta(days=renew_before))
     _renew(ApiCluster(api_client(kubeconfig, context), secret), spec, CERTIFICATE_ATTEMPTS)
 

@@ -75,50 +75,51 @@ def why_not(
     with settings_on(demo, config, prometheus, namespace, at) as (settings, now):
         with shown_progress("why-not") as shown:
             cycle, outcome = cycle_run(settings, now, workload, shown, donors=donors)
-        ours = workloads_of(outcome, workload, settings)
+        ids = workloads_of(outcome, workload, settings)
         for line in failure_lines(outcome):
             tell(line)
-        if not ours:
+        if not ids:
             raise typer.Exit(1)
         begin = outcome.report.at
         until = min(begin + AFTER, last_multiple(current() - MINUTE, MINUTE))
         with opened(narrowed(settings, workload)) as source:
             largest = cache(partial(largest_between, source, settings.signal_table, begin, until))
-            for target, one in zip(outcome.inventory.workloads, outcome.recommendations, strict=True):
-                if target.id in ours:
-                    came = (f"  - {line}" for line in what_came(one, until, largest))
-                    print_text(*why_lines(target, one, cycle.policies.of(one.id)), *came)
+            for target, recommendation in zip(outcome.inventory.workloads, outcome.recommendations, strict=True):
+                if target.id in ids:
+                    came = (f"  - {line}" for line in what_came(recommendation, until, largest))
+                    print_text(*why_lines(target, recommendation, cycle.policies.of(recommendation.id)), *came)
     finished(shown)
 
 
-def why_lines(target: Workload, one: Recommendation, policy: Policy) -> list[str]:
+def why_lines(target: Workload, recommendation: Recommendation, policy: Policy) -> list[str]:
     """The count that was recommended, and each thing that kept it from being higher, in the order of the decision."""
-    wanted = one.wanted_replicas
-    word = "more" if wanted > one.replicas_now else "fewer" if wanted < one.replicas_now else "as many"
-    head = f"{one.id} at {one.at:%Y-%m-%d %H:%M} UTC: {counted(one.replicas_now, 'pod')}, {wanted} recommended ({word})"
-    said = (*_decision(one), *_effect(target, one, policy))
-    return [head, *(f"  - {' '.join(line.splitlines())}" for line in said)]
+    now, desired = recommendation.replicas_now, recommendation.wanted_replicas
+    word = "more" if desired > now else "fewer" if desired < now else "as many"
+    at = f"{recommendation.id} at {recommendation.at:%Y-%m-%d %H:%M} UTC"
+    head = f"{at}: {counted(now, 'pod')}, {desired} recommended ({word})"
+    lines = (*_decision(recommendation), *_effect(target, recommendation, policy))
+    return [head, *(f"  - {' '.join(line.splitlines())}" for line in lines)]
 
 
-def _decision(one: Recommendation) -> Iterator[str]:
+def _decision(recommendation: Recommendation) -> Iterator[str]:
     from forecaster.domain.amounts import amount
 
-    for view in one.signals:
+    for view in recommendation.signals:
         if view.measured is not None and view.reactive_replicas is not None:
-            few = "no more" if view.reactive_replicas <= one.replicas_now else "more"
-            asked = f"for {counted(view.reactive_replicas, 'pod')}: {few} than there are"
-            yield f"{view.signal} measured {amount(view.measured, view.unit)}, {asked}"
+            few = "no more" if view.reactive_replicas <= recommendation.replicas_now else "more"
+            needs = f"for {counted(view.reactive_replicas, 'pod')}: {few} than there are"
+            yield f"{view.signal} measured {amount(view.measured, view.unit)}, {needs}"
         if view.forecast is not None and view.forecast_replicas is not None:
             pods = counted(view.forecast_replicas, "pod")
-            said = f"{view.signal} forecast {amount(view.forecast.peak, view.unit)}, for {pods}"
-            yield said + (f"; forecast {one.shut}" if one.shut else "")
+            text = f"{view.signal} forecast {amount(view.forecast.peak, view.unit)}, for {pods}"
+            yield text + (f"; forecast {recommendation.shut}" if recommendation.shut else "")
         if view.note:
             yield f"{view.signal}: {view.note}"
-    yield from (f"{clamp.rule}: {clamp.before} → {clamp.after}, {clamp.why}" for clamp in one.clamps)
-    yield f"{one.replicas.reason}: {one.replicas.message}"
+    yield from (f"{clamp.rule}: {clamp.before} → {clamp.after}, {clamp.why}" for clamp in recommendation.clamps)
+    yield f"{recommendation.replicas.reason}: {recommendation.replicas.message}"
 
 
-def _effect(target: Workload, one: Recommendation, policy: Policy) -> Iterator[str]:
+def _effect(target: Workload, recommendation: Recommendation, policy: Policy) -> Iterator[str]:
     """What lies between a recommendation and pods."""
     from forecaster.domain.published import own_metric
 
@@ -126,7 +127,7 @@ def _effect(target: Workload, one: Recommendation, policy: Policy) -> Iterator[s
     if hpa is None:
         yield "no HPA scales it: the recommendation is for its owner"
         return
-    if one.wanted_replicas >= hpa.max_replicas:
+    if recommendation.wanted_replicas >= hpa.max_replicas:
         yield f"HPA {hpa.name}: maxReplicas is {hpa.max_replicas}"
     if policy.mode == "observe":
         yield "mode observe: nothing reads the number; `mode: publish` or `floor` lets it act"
@@ -134,13 +135,15 @@ def _effect(target: Workload, one: Recommendation, policy: Policy) -> Iterator[s
         yield f"HPA {hpa.name} reads no metric of ours: docs/integrate.md"
 
 
-def what_came(one: Recommendation, until: datetime, largest: Callable[[str], Mapping[WorkloadId, float]]) -> list[str]:
+def what_came(
+    recommendation: Recommendation, until: datetime, largest: Callable[[str], Mapping[WorkloadId, float]]
+) -> list[str]:
     """The largest demand after a decision, signal by signal, and the pods that it would have filled."""
     from forecaster.domain.amounts import amount
 
     lines = []
-    for view in one.signals:
-        peak = largest(view.signal).get(one.id, math.nan)
+    for view in recommendation.signals:
+        peak = largest(view.signal).get(recommendation.id, math.nan)
         if view.pod and math.isfinite(peak):
             pods = counted(math.ceil(peak / view.pod), "pod")
             lines.append(
@@ -158,17 +161,17 @@ def largest_between(
     from forecaster.domain.window import MINUTE
 
     signal = signals.by_name.get(name)
-    found: dict[WorkloadId, float] = {}
+    largest: dict[WorkloadId, float] = {}
     if signal is None or until <= begin:
-        return found
+        return largest
     try:
         for block in source.history(signal, begin + MINUTE, until, MINUTE):
             peaks = np.fmax.reduce(block.values, axis=1, initial=np.nan).tolist()
             for id_, peak in zip(block.ids, peaks, strict=True):
-                found[id_] = float(np.fmax(found.get(id_, np.nan), peak))
+                largest[id_] = float(np.fmax(largest.get(id_, np.nan), peak))
     except SourceError:
         return {}
-    return found
+    return largest
 
 
 def history(
@@ -188,8 +191,8 @@ def history(
     span = duration_of("--length", length)
     with closing(recorded_ledger(settings.state)) as ledger:
         changes = ledger.changes_of(chosen(ledger.latest(), workload), current() - span)
-    found = [(id_, one) for id_, some in changes.items() for one in some]
-    print_recorded(sorted(found, key=lambda each: (each[1].at, each[0])), length, output)
+    recorded = [(id_, decision) for id_, decisions in changes.items() for decision in decisions]
+    print_recorded(sorted(recorded, key=lambda each: (each[1].at, each[0])), length, output)
 
 
 def recorded_ledger(state: StateSettings) -> SqlLedger:
@@ -236,19 +239,19 @@ def diff(
             raise ConfigError("command line", [Fault("TO", "signals", "the signals of both files have to be the same")])
         cycle, outcome = cycle_run(settings, now, workload, shown)
         otherwise = cycle.what_if(second.policies, outcome.report.at)
-        ours = workloads_of(outcome, workload, settings)
+        ids = workloads_of(outcome, workload, settings)
     for line in failure_lines(outcome):
         tell(line)
-    if not ours:
+    if not ids:
         if not outcome.report.failures:
             tell(NONE_FOUND)
         raise typer.Exit(1)
     pairs = [
-        (one, two)
-        for one, two in zip(outcome.recommendations, otherwise, strict=True)
-        if one.id in ours and numbers_of(one) != numbers_of(two)
+        (before, after)
+        for before, after in zip(outcome.recommendations, otherwise, strict=True)
+        if before.id in ids and numbers_of(before) != numbers_of(after)
     ]
-    print_differences(pairs, len(ours), output)
+    print_differences(pairs, len(ids), output)
     finished(shown)
     if pairs:
         raise typer.Exit(1)

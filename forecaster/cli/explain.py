@@ -71,8 +71,8 @@ def explain(
     ] = None,
 ) -> None:
     """Say how the numbers of a workload came about: inputs, model, quantile, every clamp in order, and why."""
-    from forecaster.cli.look import cluster_from
     from forecaster.cli.once import cycle_run, workloads_of
+    from forecaster.cli.snapshot import cluster_from
     from forecaster.cli.streams import check_writable
     from forecaster.forecasting.peaks import Paths as NewPaths
     from forecaster.report.progress import shown_progress
@@ -83,12 +83,12 @@ def explain(
     with settings_on(demo, config, prometheus, namespace, at) as (settings, now), shown_progress("explain") as shown:
         changes = with_changes(settings.policies, changed, workload) if changed else None
         cycle, outcome = cycle_run(settings, now, workload, shown, paths, donors=donors)
-        ours = workloads_of(outcome, workload, settings)
+        ids = workloads_of(outcome, workload, settings)
         otherwise = cycle.what_if(changes, outcome.report.at) if changes else None
         together = _together(cycle, outcome, cluster) if joint else {}
         vpas = _vpas(cluster, settings, outcome)
         explanations = Explanations(cycle, outcome, _prover(cluster), vpas, together, otherwise, changed or ())
-    explanations.give(sorted(ours), output, html, paths)
+    explanations.give(sorted(ids), output, html, paths)
     finished(shown)
 
 
@@ -135,20 +135,20 @@ class Explanations:
         from forecaster.cli.streams import write_file
         from forecaster.report.explained_page import Explained, explained_page
 
-        decided = {one.id: one for one in self.outcome.recommendations}
-        found = [
+        decided = {recommendation.id: recommendation for recommendation in self.outcome.recommendations}
+        explanations = [
             Explained(decided[id_], self.lines(id_), {str(k): v for k, v in paths.by_workload.get(id_, {}).items()})
             for id_ in ids
         ]
-        write_file(path, explained_page(found, self.cycle.history))
+        write_file(path, explained_page(explanations, self.cycle.history))
 
     def drawn(self, id_: WorkloadId, windows: Mapping[str, Window]) -> list[str]:
         """The sentences with the last half day of each signal below the first."""
         from forecaster.report.plot import spoken_half_day
 
         head, *lines = self.lines(id_)
-        one = self.outcome.recommendations[self._places[id_]]
-        past = (spoken_half_day(windows, id_, view.signal, view.unit) for view in one.signals)
+        recommendation = self.outcome.recommendations[self._places[id_]]
+        past = (spoken_half_day(windows, id_, view.signal, view.unit) for view in recommendation.signals)
         return [head, *(f"  {line}" for line in past if line), *lines]
 
     def lines(self, id_: WorkloadId) -> list[str]:
@@ -174,17 +174,19 @@ class Explanations:
         from forecaster.horizontal.hpa_next import next_sync
         from forecaster.publish.values import encoded_readers, values_for
 
-        target, one = self.outcome.inventory.workloads[place], self.outcome.recommendations[place]
-        signal = self.cycle.policies.of(one.id).horizontal.demand_signal
-        offered = values_for(self._offers.offer(place, encoded_readers(one.targets)), one.targets, one.at, signal)
+        target, recommendation = self.outcome.inventory.workloads[place], self.outcome.recommendations[place]
+        id_, readers = recommendation.id, encoded_readers(recommendation.targets)
+        signal = self.cycle.policies.of(id_).horizontal.demand_signal
+        offer = self._offers.offer(place, readers)
+        offered = values_for(offer, recommendation.targets, recommendation.at, signal)
         behavior, origins = _live_facts(self.cycle, target)
         following = [
-            *next_sync(target, one, offered, behavior),
+            *next_sync(target, recommendation, offered, behavior),
             *origins,
-            *_policy_origins(self.cycle.policies, one.id),
+            *_policy_origins(self.cycle.policies, id_),
         ]
-        sizes = [*self.vpas(one.id), *self.prove(target, one), *self.together.get(one.id, ())]
-        return [*_recommended_only(one), *following, *sizes]
+        sizes = [*self.vpas(id_), *self.prove(target, recommendation), *self.together.get(id_, ())]
+        return [*_recommended_only(recommendation), *following, *sizes]
 
     @cached_property
     def _places(self) -> Mapping[WorkloadId, int]:
@@ -197,7 +199,8 @@ class Explanations:
         from forecaster.publish.publisher import offered_cycle
 
         decided = cast("DecidedRows", self.outcome.recommendations)
-        return offered_cycle(self.outcome.report.at, decided, [self.cycle.policies.of(one.id) for one in decided])
+        policies = [self.cycle.policies.of(recommendation.id) for recommendation in decided]
+        return offered_cycle(self.outcome.report.at, decided, policies)
 
 
 def _live_facts(cycle: Cycle, workload: Workload) -> tuple[Behavior | None, list[str]]:
@@ -218,15 +221,15 @@ def _policy_origins(policies: Policies, id_: WorkloadId) -> list[str]:
     return [*origin_sentences(leaf_origins(policies.effective_layers(id_))), *refused]
 
 
-def _recommended_only(one: Recommendation) -> list[str]:
+def _recommended_only(recommendation: Recommendation) -> list[str]:
     """Why the HPA will not do what is recommended, where it cannot know it."""
     from forecaster.domain.decision import Reason
     from forecaster.domain.published import own_metric
 
-    reads = any(own_metric(target.metric) for target in one.targets)
-    if not one.autoscaler or reads or one.replicas.reason is not Reason.FORECAST:
+    reads = any(own_metric(target.metric) for target in recommendation.targets)
+    if not recommendation.autoscaler or reads or recommendation.replicas.reason is not Reason.FORECAST:
         return []
-    alone = f"HPA {one.autoscaler} reads no metric of ours and goes by measured demand alone"
+    alone = f"HPA {recommendation.autoscaler} reads no metric of ours and goes by measured demand alone"
     return [f"This is a recommendation: {alone}; docs/integrate.md lets it read the forecast."]
 
 
@@ -247,10 +250,10 @@ def with_changes(policies: Policies, changed: Sequence[str], workload: str = "*"
     from forecaster.errors import ConfigError, Fault
 
     fragment: dict[str, object] = {}
-    for one in changed:
-        name, equals, value = one.partition("=")
+    for change in changed:
+        name, equals, value = change.partition("=")
         if not (name and equals):
-            raise ConfigError("--set", [Fault("--set", one, "NAME=VALUE is expected, e.g. quantile=0.95")])
+            raise ConfigError("--set", [Fault("--set", change, "NAME=VALUE is expected, e.g. quantile=0.95")])
         *sections, field = name.split(".") if "." in name else ("horizontal", name)
         try:
             nested: object = yaml.safe_load(value)
@@ -262,10 +265,10 @@ def with_changes(policies: Policies, changed: Sequence[str], workload: str = "*"
     namespace, _, name = workload.rpartition("/")
     selector = PolicySelector(namespace=namespace or "*", name=name)
     try:
-        for base in ({}, *(one for other, one in policies.overrides if overlap(other, selector))):
+        for base in ({}, *(layer for other, layer in policies.overrides if overlap(other, selector))):
             Policy.model_validate(merged(merged(policies.defaults.model_dump(), base), fragment))
     except ValidationError as error:
-        raise ConfigError("--set", [with_spelling(one, "policy.") for one in faults_of(error)]) from error
+        raise ConfigError("--set", [with_spelling(fault, "policy.") for fault in faults_of(error)]) from error
     changes = ((selector, Layer("--set", fragment)),)
     return Policies(
         policies.defaults, policies.overrides, signals=policies.signals, ceilings=policies.ceilings, changes=changes
@@ -274,30 +277,30 @@ def with_changes(policies: Policies, changed: Sequence[str], workload: str = "*"
 
 def _together(cycle: Cycle, outcome: Outcome, cluster: Cluster | None) -> dict[WorkloadId, list[str]]:
     """Count and size together, in a line for each workload."""
-    from forecaster.cli.look import Look
+    from forecaster.cli.snapshot import CycleSnapshot
     from forecaster.report.advice import joint_line
     from forecaster.vertical.admission.cluster import Cluster as Known
     from forecaster.vertical.sizing.joint import ResourceCosts
 
-    seen = Look(outcome, cycle, cluster or Known())
-    return {id_: [f"together: {joint_line(one)}"] for id_, one in seen.joint(ResourceCosts()).items()}
+    snapshot = CycleSnapshot(outcome, cycle, cluster or Known())
+    return {id_: [f"together: {joint_line(joint)}"] for id_, joint in snapshot.joint(ResourceCosts()).items()}
 
 
 def _vpas(cluster: Cluster | None, settings: Settings, outcome: Outcome) -> Callable[[WorkloadId], list[str]]:
     """What VPAs recommend for a workload, or why that is not known; nothing where it has none."""
-    from forecaster.cli.look import with_vpas
+    from forecaster.cli.snapshot import with_vpas
     from forecaster.vertical.admission.cluster import Cluster as Known
 
-    found = with_vpas(Known(vpas=cluster.vpas if cluster else {}), settings, outcome.report.at)
-    return lambda id_: [f"{one}." for one in (*found.faults, *found.vpas.get(id_, ()))]
+    known = with_vpas(Known(vpas=cluster.vpas if cluster else {}), settings, outcome.report.at)
+    return lambda id_: [f"{line}." for line in (*known.faults, *known.vpas.get(id_, ()))]
 
 
 def _prover(cluster: Cluster | None) -> Callable[[Workload, Recommendation], list[str]]:
     """What the cluster would say to the sizes of a workload; nothing where its objects are not given."""
     if cluster is None:
-        return lambda _workload, _one: []
+        return lambda _workload, _recommendation: []
 
     from forecaster.report.advice import finding_lines
     from forecaster.vertical.admission.advice import advise
 
-    return lambda workload, one: finding_lines(advise(workload, one, cluster))
+    return lambda workload, recommendation: finding_lines(advise(workload, recommendation, cluster))

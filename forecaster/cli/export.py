@@ -66,9 +66,9 @@ def export(
         shown.began("history", 0.0)
         if demo:
             every = traces.recorded()
-            ids = [one.id for one in every.workloads]
-            ours = chosen(of_namespaces(ids, namespace), workload)
-            bundle = bundle_of(every.take([i for i, id_ in enumerate(ids) if id_ in ours]), settings)
+            ids = [traced.id for traced in every.workloads]
+            chosen_ids = chosen(of_namespaces(ids, namespace), workload)
+            bundle = bundle_of(every.take([i for i, id_ in enumerate(ids) if id_ in chosen_ids]), settings)
         else:
             bundle = _measured(settings, workload, at, whole, fine, shown)
         write_bundle(out, bundle)
@@ -88,7 +88,7 @@ def _measured(
     from forecaster.app.export import bundle_of, recorded_changes
     from forecaster.cli.once import cycle_run
 
-    found = traces.measured(
+    measured = traces.measured(
         settings.prometheus,
         narrowed(settings, workload).queries,
         settings.signals,
@@ -97,6 +97,6 @@ def _measured(
         until=instant(at),
         chosen=partial(chosen, pattern=workload, settings=settings, at=instant(at)),
     )
-    outcome = cycle_run(settings, found.end.isoformat(), workload, shown)[1]
-    ids = [one.id for one in found.workloads]
-    return bundle_of(found, settings, outcome.recommendations, recorded_changes(settings, ids, found.start))
+    outcome = cycle_run(settings, measured.end.isoformat(), workload, shown)[1]
+    ids = [traced.id for traced in measured.workloads]
+    return bundle_of(measured, settings, outcome.recommendations, recorded_changes(settings, ids, measured.start))

@@ -122,23 +122,23 @@ def explain(
     A ScaledObject is explained as the HPA that KEDA makes of it. Without pods or replicas only the aims are said, and
     what to beware of.
     """
-    from forecaster.cli.hpa_inputs import controller_of, look, specs_of, streamed
+    from forecaster.cli.hpa_inputs import controller_of, observation_of, specs_of, streamed
     from forecaster.report.printed import print_text
 
     controller = controller_of(server_version, scale_to_zero=scale_to_zero)
-    found = streamed([*(manifests or []), *([hpa] if hpa else [])], controller)
-    beside, said = specs_of(other or [], controller), []
-    for one in found:
-        if len(found) > 1 or one.note:
-            said.append(f"{one.title}:")
-        others = [each.spec for each in found if each is not one and each.spec.namespace == one.spec.namespace]
+    hpas = streamed([*(manifests or []), *([hpa] if hpa else [])], controller)
+    beside, lines = specs_of(other or [], controller), []
+    for parsed in hpas:
+        if len(hpas) > 1 or parsed.note:
+            lines.append(f"{parsed.title}:")
+        others = [each.spec for each in hpas if each is not parsed and each.spec.namespace == parsed.spec.namespace]
         others += beside
         if pods is None and replicas is None and not (usage or request or metrics):
-            seen = None
+            observed = None
         else:
-            seen = look(one.spec, pods, metrics, replicas, usage or [], request or [], at)
-        said += explained(one.spec, seen, controller, others, frozenset(vertical or ()))
-    print_text(*said)
+            observed = observation_of(parsed.spec, pods, metrics, replicas, usage or [], request or [], at)
+        lines += explained(parsed.spec, observed, controller, others, frozenset(vertical or ()))
+    print_text(*lines)
 
 
 @app.command(epilog=SIMULATE_EPILOG)
@@ -160,18 +160,18 @@ def simulate(
     The first pass is exact. Later ones hold the total load constant and spread it evenly over pods that are ready at
     once.
     """
-    from forecaster.cli.hpa_inputs import controller_of, look, specs_of
+    from forecaster.cli.hpa_inputs import controller_of, observation_of, specs_of
     from forecaster.hpa.reconcile import carry_on
 
     controller = controller_of(server_version, scale_to_zero=scale_to_zero)
     (spec,) = specs_of([hpa], controller)
-    seen, now = look(spec, pods, metrics, replicas, usage or [], request or [], at)
-    print_passes(carry_on(spec, seen, now, passes, controller), output)
+    observation, now = observation_of(spec, pods, metrics, replicas, usage or [], request or [], at)
+    print_passes(carry_on(spec, observation, now, passes, controller), output)
 
 
 def explained(
     spec: HpaSpec,
-    seen: tuple[Observation, datetime] | None,
+    observed: tuple[Observation, datetime] | None,
     controller: Controller,
     others: Sequence[HpaSpec],
     vertical: frozenset[str],
@@ -181,26 +181,27 @@ def explained(
     from forecaster.hpa.explain import aims
     from forecaster.hpa.observation import ScaleSubresource
 
-    replicas, pods = max(1, spec.bounds.min_replicas), seen[0].pods if seen else ()
+    replicas, pods = max(1, spec.bounds.min_replicas), observed[0].pods if observed else ()
     yield f"Aims: {'; '.join(aims(spec))}. The largest proposal wins."
-    if seen is None:
+    if observed is None:
         yield "Give --replicas N and --usage METRIC=QUANTITY, or --pods FILE, for what it does at the next sync."
     else:
-        yield from _next_pass(spec, *seen, controller)
-        scale = seen[0].scale
+        yield from _next_pass(spec, *observed, controller)
+        scale = observed[0].scale
         replicas = scale.spec_replicas if isinstance(scale, ScaleSubresource) else 0
-    found = cautions(spec, replicas, controller=controller, pods=pods, others=others, vertical_resources=vertical)
-    yield from (f"! {caution}" for caution in found)
+    warnings = cautions(spec, replicas, controller=controller, pods=pods, others=others, vertical_resources=vertical)
+    yield from (f"! {caution}" for caution in warnings)
 
 
-def _next_pass(spec: HpaSpec, seen: Observation, now: datetime, controller: Controller) -> Iterator[str]:
+def _next_pass(spec: HpaSpec, observation: Observation, now: datetime, controller: Controller) -> Iterator[str]:
     from forecaster.hpa.explain import explain as explained_pass
     from forecaster.hpa.reconcile import reconcile
     from forecaster.hpa.state import NEW_HPA
 
-    told = explained_pass(spec, seen, NEW_HPA, reconcile(spec, seen, NEW_HPA, now, controller), now, controller)
-    yield told.summary
-    yield from (f"  - {step}" for step in told.steps)
+    decided = reconcile(spec, observation, NEW_HPA, now, controller)
+    explanation = explained_pass(spec, observation, NEW_HPA, decided, now, controller)
+    yield explanation.summary
+    yield from (f"  - {step}" for step in explanation.steps)
 
 
 class ConditionView(msgspec.Struct, frozen=True, gc=False):
@@ -236,7 +237,7 @@ def print_passes(steps: Iterable[SimulatedPass], output: Output) -> None:
     from forecaster.report.printed import print_listing
 
     passes = [_pass_view(number, step) for number, step in enumerate(steps, start=1)]
-    rows = [msgspec.to_builtins(one) | {"conditions": _reasons(one)} for one in passes]
+    rows = [msgspec.to_builtins(view) | {"conditions": _reasons(view)} for view in passes]
     print_listing(SimulationView(passes), rows, _columns(passes), output)
 
 
@@ -257,12 +258,12 @@ def _pass_view(number: int, step: SimulatedPass) -> PassView:
 def _columns(passes: Sequence[PassView]) -> list[PrintedColumn]:
     from forecaster.report.printed import PrintedColumn, columns_from
 
-    counts = [(one.number, one.replicas, one.recommendation, one.stabilized, one.desired) for one in passes]
+    counts = [(view.number, view.replicas, view.recommendation, view.stabilized, view.desired) for view in passes]
     cells = [["-" if count is None else str(count) for count in row] for row in counts]
     heads = ("PASS", "REPLICAS", "RECOMMENDED", "STABILIZED", "DESIRED")
-    reasons = PrintedColumn("CONDITIONS", [_reasons(one) for one in passes], words=True)
+    reasons = PrintedColumn("CONDITIONS", [_reasons(view) for view in passes], words=True)
     return [*columns_from(heads, cells, (0,) * len(heads), texts=0), reasons]
 
 
-def _reasons(one: PassView) -> str:
-    return " ".join(condition.reason for condition in one.conditions)
+def _reasons(view: PassView) -> str:
+    return " ".join(condition.reason for condition in view.conditions)

@@ -65,24 +65,24 @@ def streamed(paths: Sequence[Path], controller: Controller) -> list[StreamedHpa]
     """
     if not paths:
         raise InputError("name a manifest, or - for standard input")
-    found, faults, kinds = [], [], set()
+    hpas, faults, kinds = [], [], set()
     for path in paths:
-        for document in (part for one in _documents(path) for part in _items(one)):
+        for document in (part for outer in _documents(path) for part in _items(outer)):
             kind = document.get("kind") if isinstance(document, dict) else None
             if isinstance(kind, str) and kind not in {KIND, SCALED_OBJECT}:
                 kinds.add(kind)
                 continue
-            one = _read(document, controller, scaled=kind == SCALED_OBJECT)
-            if isinstance(one, StreamedHpa):
-                found.append(one)
+            parsed = _read(document, controller, scaled=kind == SCALED_OBJECT)
+            if isinstance(parsed, StreamedHpa):
+                hpas.append(parsed)
             else:
-                faults += [f"{_named(path)}: {fault}" for fault in one]
+                faults += [f"{_named(path)}: {fault}" for fault in parsed]
     if faults:
         raise InputError("the API server would refuse this\n  " + "\n  ".join(faults))
-    if not found:
+    if not hpas:
         others = f"; there are {', '.join(sorted(kinds))}" if kinds else ""
         raise InputError(f"{', '.join(map(_named, paths))}: no {KIND} and no ScaledObject is in it{others}")
-    return found
+    return hpas
 
 
 def _read(document: Any, controller: Controller, *, scaled: bool) -> StreamedHpa | Sequence[object]:
@@ -105,7 +105,7 @@ def _items(document: Any) -> list[Any]:
     items = document.get("items") or []
     above = {"kind": kind.removesuffix("List"), "apiVersion": document.get("apiVersion")}
     listed = items if isinstance(items, list) else [items]
-    return [{**above, **one} if isinstance(one, dict) else one for one in listed]
+    return [{**above, **item} if isinstance(item, dict) else item for item in listed]
 
 
 SCALED_OBJECT = "ScaledObject"
@@ -130,7 +130,7 @@ def hpa_of_scaled_object(document: dict[str, Any]) -> dict[str, Any]:
         "scaleTargetRef": {key: target.get(key) for key in ("apiVersion", "kind", "name")},
         "minReplicas": max(1, _field(spec, "minReplicaCount", int)),
         "maxReplicas": spec.get("maxReplicaCount", 100),
-        "metrics": [_metric_of(i, one, name) for i, one in enumerate(_field(spec, "triggers", list))],
+        "metrics": [_metric_of(i, trigger, name) for i, trigger in enumerate(_field(spec, "triggers", list))],
     }
     if not name:
         raise InputError(f"{SCALED_OBJECT}: metadata.name is missing; its HPA is named after it")
@@ -140,33 +140,33 @@ def hpa_of_scaled_object(document: dict[str, Any]) -> dict[str, Any]:
     return {"apiVersion": "autoscaling/v2", "kind": KIND, "metadata": named, "spec": made}
 
 
-def _field(of: Any, key: str, kind: type[T]) -> T:
+def _field(block: Any, key: str, kind: type[T]) -> T:
     """A field of a ScaledObject, empty where it is not stated."""
-    value = of.get(key) or kind() if isinstance(of, dict) else of
+    value = block.get(key) or kind() if isinstance(block, dict) else block
     if not isinstance(value, kind):
         raise InputError(f"{SCALED_OBJECT}: {key} is {value!r:.40}; {kind.__name__} is expected")
     return value
 
 
 def _metric_of(place: int, trigger: Any, scaled_object: str) -> dict[str, Any]:
-    said = _field(trigger, "metadata", dict)
+    metadata = _field(trigger, "metadata", dict)
     kind, metric_type = str(trigger.get("type", "")), trigger.get("metricType")
     if kind in {"cpu", "memory"}:
-        utilization = (metric_type or said.get("type") or "Utilization") == "Utilization"
-        amount = str(said.get("value", "0"))
+        utilization = (metric_type or metadata.get("type") or "Utilization") == "Utilization"
+        amount = str(metadata.get("value", "0"))
         aim: dict[str, object] = (
             {"type": "Utilization", "averageUtilization": int(amount) if amount.isdecimal() else amount}
             if utilization
             else average(amount)
         )
-        container = said.get("containerName")
+        container = metadata.get("containerName")
         block = {"name": kind, "target": aim} | ({"container": container} if container else {})
         return (
             {"type": "ContainerResource", "containerResource": block}
             if container
             else {"type": "Resource", "resource": block}
         )
-    amount = str(next((said[key] for key in THRESHOLDS if key in said), "1"))
+    amount = str(next((metadata[key] for key in THRESHOLDS if key in metadata), "1"))
     aim = {"type": "Value", "value": amount} if metric_type == "Value" else average(amount)
     selector = {"matchLabels": {"scaledobject.keda.sh/name": scaled_object}}
     return {
@@ -182,13 +182,13 @@ def average(amount: object) -> dict[str, object]:
 
 def specs_of(paths: Sequence[Path], controller: Controller) -> list[HpaSpec]:
     """The specs of manifest files with one HPA each; InputError as `streamed` raises it."""
-    specs = [one.spec for one in streamed(paths, controller)] if paths else []
+    specs = [hpa.spec for hpa in streamed(paths, controller)] if paths else []
     if len(specs) != len(paths):
         raise InputError(f"expected one HPA a file, got {len(specs)} in {len(paths)}")
     return specs
 
 
-def look(
+def observation_of(
     spec: HpaSpec,
     pods: Path | None,
     metrics: Path | None,
@@ -218,8 +218,8 @@ def _from_files(
     matched = [replace(pod, labels=POD_LABELS) for pod in pods_of(_documents(pods))]
     there = sum(pod.active for pod in matched)
     count = there if replicas is None else replicas
-    seen = Observation(ScaleSubresource(count, there, SELECTOR), matched, answers_of(spec, answers))
-    return seen, at or newest_sample(answers) or current()
+    observation = Observation(ScaleSubresource(count, there, SELECTOR), matched, answers_of(spec, answers))
+    return observation, at or newest_sample(answers) or current()
 
 
 def amounts_of(pairs: Sequence[str], option: str) -> dict[str, int]:
@@ -245,8 +245,8 @@ def _documents(path: Path) -> list[Any]:
     except OSError as error:
         raise InputError(f"{path}: {error.strerror}") from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
-        said = str(error).replace('in "<unicode string>", ', "in ")
-        raise InputError(f"{_named(path)} is no YAML: {said}") from error
+        message = str(error).replace('in "<unicode string>", ', "in ")
+        raise InputError(f"{_named(path)} is no YAML: {message}") from error
 
 
 def _named(path: Path) -> str:

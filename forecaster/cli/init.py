@@ -43,18 +43,18 @@ def init(
     for path, why in known.unknown.items():
         typer.echo(f"! {path}: {why}", err=True)
     chosen = in_namespaces(namespace)
-    found = [one for one in proposals(known) if chosen(one.workload.namespace)]
+    proposed = [proposal for proposal in proposals(known) if chosen(proposal.workload.namespace)]
     if folder is None:
-        typer.echo("---\n".join(one.text() for one in found), nl=False)
+        typer.echo("---\n".join(proposal.text() for proposal in proposed), nl=False)
     else:
-        _write(folder, found)
-    if not found:
+        _write(folder, proposed)
+    if not proposed:
         where = f" in a namespace {namespace}" if namespace else ""
         typer.echo(f"No HPA, ScaledObject or VPA was found{where}.", err=True)
         raise typer.Exit(1)
 
 
-def _write(folder: Path, found: Sequence[Proposal]) -> None:
+def _write(folder: Path, proposed: Sequence[Proposal]) -> None:
     """One file for each namespace.
 
     Raises:
@@ -63,9 +63,9 @@ def _write(folder: Path, found: Sequence[Proposal]) -> None:
     """
     from forecaster.errors import ConfigError, Fault, StoreError
 
-    texts = {one.workload.namespace: "" for one in found}
-    for one in found:
-        texts[one.workload.namespace] += ("---\n" if texts[one.workload.namespace] else "") + one.text()
+    texts = {proposal.workload.namespace: "" for proposal in proposed}
+    for proposal in proposed:
+        texts[proposal.workload.namespace] += ("---\n" if texts[proposal.workload.namespace] else "") + proposal.text()
     files = {folder / f"{namespace}.yaml": text for namespace, text in texts.items()}
     there = [
         Fault("--folder", str(file), "there is such a file; name another folder") for file in files if file.exists()

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from forecaster.app import telemetry
     from forecaster.app.capacity_buffers import BufferWriter
-    from forecaster.cli.look import Look, Observer
+    from forecaster.cli.snapshot import CycleSnapshot, Observer
     from forecaster.config.settings import CycleSettings, Settings
     from forecaster.cycle.node_forecast import NodeForecast
     from forecaster.serving.options import Address
@@ -78,7 +78,7 @@ def nodes(
         raise typer.BadParameter(NO_NODES, param_hint="--demo")
     if buffers and serve is None:
         raise typer.BadParameter("goes with --serve; `-o capacitybuffer` prints them once", param_hint="--buffers")
-    from forecaster.cli.look import look, look_at_demo
+    from forecaster.cli.snapshot import take_demo_snapshot, take_snapshot
     from forecaster.report.nodes import print_nodes
     from forecaster.report.progress import shown_progress
 
@@ -87,15 +87,15 @@ def nodes(
         _serve(serve, settings, quantile, warm_minutes, objects, server_version, buffers)
         return
     with shown_progress("nodes") as shown:
-        seen = (
-            look_at_demo(objects, server_version, shown, settings if config else None)
+        snapshot = (
+            take_demo_snapshot(objects, server_version, shown, settings if config else None)
             if demo
-            else look(settings, at, objects, server_version, shown)
+            else take_snapshot(settings, at, objects, server_version, shown)
         )
         shown.began("node pools", 1.0)
-        ahead = seen.node_forecast(quantile, warm_minutes)
-    seen.tell_faults()
-    if not seen.outcome.lost:
+        ahead = snapshot.node_forecast(quantile, warm_minutes)
+    snapshot.tell_faults()
+    if not snapshot.outcome.lost:
         print_nodes(ahead, output, image or "")
     finished(shown)
     if not ahead.pools:
@@ -112,7 +112,7 @@ def _serve(
     buffers: str | None,
 ) -> None:
     from forecaster.app import telemetry
-    from forecaster.cli.look import Observer
+    from forecaster.cli.snapshot import Observer
     from forecaster.domain.window import last_multiple
     from forecaster.serving.options import parse_address
 
@@ -146,7 +146,7 @@ WATCH_STALE_INTERVALS = 3
 
 @dataclass(slots=True, eq=False)
 class NodeWatch(Collector):
-    """Looks every interval, with gauges of what it saw. A look that fails leaves the last one, until that is stale."""
+    """Takes a snapshot every interval, and has its gauges. One that fails leaves the gauges until they are stale."""
 
     observer: Observer
     settings: CycleSettings
@@ -155,7 +155,7 @@ class NodeWatch(Collector):
     log: telemetry.Log
     clock: Callable[[], datetime] = current
     buffers: BufferWriter | None = None
-    """Writes what each look asks of the node autoscaler; while nothing is known what it wrote stays."""
+    """Writes what each snapshot asks of the node autoscaler; while nothing is known what it wrote stays."""
     latest: NodeForecast | None = None
 
     def collect(self) -> Iterable[Metric]:
@@ -168,26 +168,26 @@ class NodeWatch(Collector):
         return pool_metrics(self.latest).collect()
 
     def tick(self) -> None:
-        """One look; whatever happens, the next one comes."""
+        """Take one snapshot; whatever happens, the next one comes."""
         from forecaster.domain.window import last_multiple
 
         now = last_multiple(self.clock() - self.settings.delay, self.settings.interval)
         try:
-            look = self.observer.look(now)
-            self.latest = look.node_forecast(self.quantile, self.warm_minutes)
-            self._warn_of_failures(look)
-            if self.buffers and not look.outcome.lost:
+            snapshot = self.observer.snapshot(now)
+            self.latest = snapshot.node_forecast(self.quantile, self.warm_minutes)
+            self._warn_of_failures(snapshot)
+            if self.buffers and not snapshot.outcome.lost:
                 self.buffers.renew(self.latest)
         except Exception:
             self.log.exception("node_forecast_failed", at=now)
 
-    def _warn_of_failures(self, look: Look) -> None:
+    def _warn_of_failures(self, snapshot: CycleSnapshot) -> None:
         from forecaster.app import telemetry
 
-        failures = [*look.outcome.report.failures, *([look.unknown] if look.unknown else [])]
+        failures = [*snapshot.outcome.report.failures, *([snapshot.unknown] if snapshot.unknown else [])]
         if failures:
             self.log.warning(
-                "node_forecast_incomplete", at=look.outcome.report.at, failures=failures[: telemetry.FAILURES_SHOWN]
+                "node_forecast_incomplete", at=snapshot.outcome.report.at, failures=failures[: telemetry.FAILURES_SHOWN]
             )
 
 
@@ -215,13 +215,13 @@ def serve(watch: NodeWatch, address: Address, grace: timedelta) -> None:
 
     telemetry.configure()
     listener = listen(address, "--serve HOST:PORT")
-    told = stop_on_signals()
+    stopping = stop_on_signals()
     server = uvicorn.Server(uvicorn.Config(metrics_app(watch), log_level="warning", access_log=False, lifespan="off"))
     answering = threading.Thread(target=server.run, kwargs={"sockets": [listener]}, name="metrics")
     schedule = Schedule(watch.tick, interval=watch.settings.interval, delay=watch.settings.delay)
     answering.start()
     schedule.start()
-    told.wait()
+    stopping.wait()
     server.should_exit = True
     schedule.stop(grace)
     answering.join(grace.total_seconds())

@@ -51,11 +51,11 @@ def once(
 
     with settings_on(demo, config, prometheus, namespace, at) as (settings, now), shown_progress("once") as shown:
         outcome = cycle_run(settings, now, workload, shown, donors=donors)[1]
-        ours = workloads_of(outcome, workload, settings)
-    print_outcome(outcome, ours, output)
-    if workload == "*" and not namespace and ours:
+        ids = workloads_of(outcome, workload, settings)
+    print_outcome(outcome, ids, output)
+    if workload == "*" and not namespace and ids:
         tell_idle_overrides(settings.policies, outcome.inventory.ids)
-    if not ours:
+    if not ids:
         raise typer.Exit(1)
     finished(shown)
 
@@ -66,7 +66,7 @@ def workloads_of(outcome: Outcome, pattern: str, settings: Settings) -> set[Work
     Raises:
         UnknownName: there are others, or there are namespaces of other names.
     """
-    ids = [one.id for one in outcome.recommendations]
+    ids = [recommendation.id for recommendation in outcome.recommendations]
     if not ids and pattern == "*":
         if not outcome.report.failures:
             refuse_namespaces(settings, outcome.report.at)
@@ -96,11 +96,11 @@ def cycle_run(
     from forecaster.domain.window import last_multiple
 
     now = last_multiple(instant(at), settings.cycle.interval)
-    asked = settings if donors else narrowed(settings, pattern)
-    cycle = single_cycle(asked, now, shown=lambda id_: bool(matching([id_], pattern)), watch=shown)
+    limited = settings if donors else narrowed(settings, pattern)
+    cycle = single_cycle(limited, now, shown=lambda id_: bool(matching([id_], pattern)), watch=shown)
     cycle.forecaster.paths = paths
     outcome = cycle.run(now)
-    if asked.queries != settings.queries:
+    if limited.queries != settings.queries:
         tell_missing_donors(cycle, matching(outcome.inventory.ids, pattern))
     return cycle, outcome
 
@@ -152,16 +152,16 @@ def top(
     from forecaster.report.recommendations import LiveTable
 
     with settings_on(demo, config, prometheus, namespace, None) as (settings, begin):
-        asked, interval = narrowed(settings, workload), settings.cycle.interval
+        limited, interval = narrowed(settings, workload), settings.cycle.interval
         behind = current() - instant(begin) if begin else settings.cycle.delay
         now = last_multiple(current() - behind, interval)
         with shown_progress("top") as shown:
-            cycle = single_cycle(asked, now, shown=lambda id_: bool(matching([id_], workload)), watch=shown)
+            cycle = single_cycle(limited, now, shown=lambda id_: bool(matching([id_], workload)), watch=shown)
             outcome = cycle.run(now)
         cycle.watch = None
         with LiveTable(rows, lasts=not once_only) as picture:
             while True:
-                picture.show(outcome, workloads_of(outcome, workload, asked), cycle.history)
+                picture.show(outcome, workloads_of(outcome, workload, limited), cycle.history)
                 if once_only:
                     return
                 time.sleep(max(0.0, (now + interval + behind - current()).total_seconds()))

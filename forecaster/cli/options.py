@@ -112,7 +112,7 @@ def given_of(prometheus: str | None, namespace: str | None) -> dict[str, object]
     if prometheus:
         given["prometheus"] = {"url": prometheus}
     if namespace:
-        given["queries"] = {"namespaces": "|".join(expression_of(one.strip()) for one in namespace.split(","))}
+        given["queries"] = {"namespaces": "|".join(expression_of(name.strip()) for name in namespace.split(","))}
     return given
 
 
@@ -132,15 +132,15 @@ def matching(ids: Iterable[WorkloadId], pattern: str) -> set[WorkloadId]:
     """Return the workloads with a `namespace/name` that matches a pattern; without a slash it matches any namespace."""
     from fnmatch import fnmatchcase
 
-    wanted = pattern if "/" in pattern else f"*/{pattern}"
-    return {id_ for id_ in ids if fnmatchcase(str(id_), wanted)}
+    qualified = pattern if "/" in pattern else f"*/{pattern}"
+    return {id_ for id_ in ids if fnmatchcase(str(id_), qualified)}
 
 
 def in_namespaces(names: str | None) -> Callable[[str], bool]:
     """Whether a namespace is one of those in `--namespace`."""
     from fnmatch import fnmatchcase
 
-    patterns = [one.strip() for one in (names or "*").split(",")]
+    patterns = [name.strip() for name in (names or "*").split(",")]
     return lambda name: any(fnmatchcase(name, pattern) for pattern in patterns)
 
 
@@ -153,10 +153,10 @@ def of_namespaces(ids: Iterable[WorkloadId], names: str | None) -> list[Workload
     from forecaster.errors import UnknownName
 
     each, meant = list(ids), in_namespaces(names)
-    found = [id_ for id_ in each if meant(id_.namespace)]
-    if names and not found:
+    inside = [id_ for id_ in each if meant(id_.namespace)]
+    if names and not inside:
         raise UnknownName("namespace", names, {id_.namespace for id_ in each})
-    return found
+    return inside
 
 
 def narrowed(settings: Settings, pattern: str) -> Settings:
@@ -176,13 +176,13 @@ def chosen(
     """
     from forecaster.errors import UnknownName
 
-    found = matching(ids, pattern)
-    if not found:
+    matches = matching(ids, pattern)
+    if not matches:
         known = known_workloads(settings, at) if settings else ids
         if settings and not known:
             refuse_namespaces(settings, at)
         raise UnknownName("workload", pattern, map(str, known))
-    return found
+    return matches
 
 
 def refuse_namespaces(settings: Settings, at: datetime | None = None) -> None:
@@ -193,12 +193,12 @@ def refuse_namespaces(settings: Settings, at: datetime | None = None) -> None:
     """
     from forecaster.errors import UnknownName
 
-    asked, every = settings.queries.namespaces, type(settings.queries).model_fields["namespaces"].default
-    if asked == every:
+    namespaces, every = settings.queries.namespaces, type(settings.queries).model_fields["namespaces"].default
+    if namespaces == every:
         return
     wider = settings.model_copy(update={"queries": settings.queries.model_copy(update={"namespaces": every})})
     if known := {id_.namespace for id_ in known_workloads(wider, at)}:
-        raise UnknownName("namespace", asked.replace("|", ","), known)
+        raise UnknownName("namespace", namespaces.replace("|", ","), known)
 
 
 def known_workloads(settings: Settings, at: datetime | None = None, *, patient: bool = True) -> list[WorkloadId]:
@@ -240,12 +240,12 @@ def duration_of(option: str, text: str) -> timedelta:
     from forecaster.errors import ConfigError, Fault
 
     try:
-        found = parse_duration(text)
+        duration = parse_duration(text)
     except ValueError as error:
         raise ConfigError("command line", [Fault(option, text, str(error))]) from error
-    if not isinstance(found, timedelta) or found > MAX_DURATION or (option == "--length" and not found):
+    if not isinstance(duration, timedelta) or duration > MAX_DURATION or (option == "--length" and not duration):
         raise ConfigError("command line", [Fault(option, text, "must be a duration like 90s, 5m or 7d")])
-    return found
+    return duration
 
 
 def tell_idle_overrides(policies: Policies, ids: Iterable[WorkloadId]) -> None:
@@ -273,17 +273,17 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
     hints = get_type_hints(command, include_extras=True)
     first, *others = inspect.signature(command).parameters.values()
     group = hints[first.name]
-    kinds, names = get_type_hints(group, include_extras=True), [one.name for one in fields(group)]
+    kinds, names = get_type_hints(group, include_extras=True), [field.name for field in fields(group)]
     spelled = [
-        Parameter(one.name, Parameter.KEYWORD_ONLY, default=one.default, annotation=kinds[one.name])
-        for one in fields(group)
+        Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=kinds[field.name])
+        for field in fields(group)
     ]
-    own = [one.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[one.name]) for one in others]
+    own = [parameter.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[parameter.name]) for parameter in others]
 
     @wraps(command)
     def called(**given: object) -> None:
         command(group(**{name: given.pop(name) for name in names}), **given)
 
     called.__signature__ = Signature([*spelled, *own])  # type: ignore[attr-defined]  # what inspect, and so typer, reads
-    called.__annotations__ = {one.name: one.annotation for one in (*spelled, *own)}
+    called.__annotations__ = {parameter.name: parameter.annotation for parameter in (*spelled, *own)}
     return called

@@ -134,8 +134,8 @@ def recommend(
     ] = False,
 ) -> None:
     """Say what each pod should request and be limited to, how far off it is, what it costs, and what refuses it."""
-    from forecaster.cli.look import look_at, with_vpas
     from forecaster.cli.once import workloads_of
+    from forecaster.cli.snapshot import requested_snapshot, with_vpas
     from forecaster.report.advice import print_advice, write_overlay
     from forecaster.report.helm_values import HelmFiles
     from forecaster.report.progress import shown_progress
@@ -149,26 +149,26 @@ def recommend(
     earlier = previous_of(given.previous, settings if given.since_ledger else None)
     terms = ApplyTerms(given.in_place, given.accept_qos_change, given.static_cpu)
     with shown_progress("recommend") as shown:
-        seen = look_at(settings, given, shown)
+        snapshot = requested_snapshot(settings, given, shown)
         if compare and not given.demo:
-            seen = replace(seen, cluster=with_vpas(seen.cluster, settings, seen.outcome.report.at))
+            snapshot = replace(snapshot, cluster=with_vpas(snapshot.cluster, settings, snapshot.outcome.report.at))
         shown.began("advice", 1.0)
-        advices = seen.advices(earlier, compare=compare, terms=terms)
-        together = seen.joint(costs_of(prices, given.price_pod_start), terms) if joint else None
-    seen.tell_faults()
+        advices = snapshot.advices(earlier, compare=compare, terms=terms)
+        together = snapshot.joint(costs_of(prices, given.price_pod_start), terms) if joint else None
+    snapshot.tell_faults()
     if not advices:
-        workloads_of(seen.outcome, given.workload, settings)  # says so where another name was meant
-        if not seen.outcome.lost:
+        workloads_of(snapshot.outcome, given.workload, settings)  # says so where another name was meant
+        if not snapshot.outcome.lost:
             tell(NONE_FOUND)
         raise typer.Exit(1)
-    ours = asked_for(advices, given, settings, share if paths is None else None)
+    selected = asked_for(advices, given, settings, share if paths is None else None)
     if paths is not None and to is not None:
-        known = [one for one in advices if given.kind in {None, one.id.kind}]
-        write_values(known, ours, HelmFiles(paths, values or [], to), share or 0.0, prices)
+        known = [advice for advice in advices if given.kind in {None, advice.id.kind}]
+        write_values(known, selected, HelmFiles(paths, values or [], to), share or 0.0, prices)
     elif to is not None:
-        tell(f"{write_overlay(ours, to, base)} patches in {to}")
+        tell(f"{write_overlay(selected, to, base)} patches in {to}")
     else:
-        print_advice(ours, output, prices, findings=findings, joint=together)
+        print_advice(selected, output, prices, findings=findings, joint=together)
     finished(shown)
 
 
@@ -176,12 +176,12 @@ def asked_for(advices: Sequence[Advice], given: AdviceOptions, settings: Setting
     """Advice on the workloads that are named, of a kind and severity; with `share` only what moves by more."""
     from forecaster.vertical.admission.advice import moved
 
-    ids = of_namespaces((one.id for one in advices), given.namespace if given.demo else None)
+    ids = of_namespaces((advice.id for advice in advices), given.namespace if given.demo else None)
     named = chosen(ids, given.workload, None if given.demo else settings)
-    ours = filtered(advices, named, given.kind, given.severity, refused=given.refused)
+    selected = filtered(advices, named, given.kind, given.severity, refused=given.refused)
     if share is None:
-        return ours
-    return [one for one in ours if one.recommended and moved(one.now, one.recommended, share)]
+        return selected
+    return [advice for advice in selected if advice.recommended and moved(advice.now, advice.recommended, share)]
 
 
 def prices_of(core_hour: float | None, gib_hour: float | None, stated: PriceSettings) -> Prices | None:
@@ -225,12 +225,12 @@ def write_values(
     from forecaster.cli.streams import write_file
     from forecaster.report.helm_values import changes_text, helm_values
 
-    found = helm_values(advices, {one.id for one in chosen}, files, share)
-    for line in found.unwritten:
+    overlay = helm_values(advices, {advice.id for advice in chosen}, files, share)
+    for line in overlay.unwritten:
         tell(f"! {line}")
-    if found.changes or files.overlay.exists():
-        write_file(files.overlay, found.text)
-    typer.echo(changes_text(found, share, prices), nl=False)
+    if overlay.changes or files.overlay.exists():
+        write_file(files.overlay, overlay.text)
+    typer.echo(changes_text(overlay, share, prices), nl=False)
 
 
 def writable_folder(folder: Path) -> None:
@@ -275,11 +275,11 @@ def _from_ledger(settings: Settings) -> dict[WorkloadId, Resources]:
     from forecaster.domain.workload import Resources
 
     with closing(recorded_ledger(settings.state)) as ledger:
-        found = ledger.latest()
+        latest = ledger.latest()
     return {
-        id_: Resources(one.cpu_request, one.cpu_limit, one.memory_request, one.memory_limit)
-        for id_, one in found.items()
-        if one.resources_verdict == "resize"
+        id_: Resources(decided.cpu_request, decided.cpu_limit, decided.memory_request, decided.memory_limit)
+        for id_, decided in latest.items()
+        if decided.resources_verdict == "resize"
     }
 
 
@@ -293,18 +293,18 @@ def filtered(
     """
     from forecaster.errors import UnknownName
 
-    wanted, kinds = _at_least(least), {one.id.kind for one in advices}
+    severities, kinds = _at_least(least), {advice.id.kind for advice in advices}
     if kind is not None and kind not in kinds:
         raise UnknownName("kind", kind, kinds)
-    ours = [
-        one
-        for one in advices
-        if one.id in chosen
-        and (kind is None or one.id.kind == kind)
-        and one.severity in wanted
-        and (one.refused or not refused)
+    selected = [
+        advice
+        for advice in advices
+        if advice.id in chosen
+        and (kind is None or advice.id.kind == kind)
+        and advice.severity in severities
+        and (advice.refused or not refused)
     ]
-    return sorted(ours, key=lambda one: (wanted.index(one.severity), one.id))
+    return sorted(selected, key=lambda advice: (severities.index(advice.severity), advice.id))
 
 
 def _at_least(text: str | None) -> list[Severity]:

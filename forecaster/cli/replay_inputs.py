@@ -68,20 +68,20 @@ def inputs_of(options: ReplayOptions, begin: datetime | None = None) -> ReplayIn
     settings = _settings(options)
     length = duration_of("--length", options.length)
     specs = specs_of(options.hpa or (), SHIPPED)
-    found = _with_hpas(_traces(options, settings, length), specs)
-    if not found.minutes:
+    recorded = _with_hpas(_traces(options, settings, length), specs)
+    if not recorded.minutes:
         raise ConfigError("command line", [Fault("--export", str(options.export), "it holds no signal known here")])
-    until = min(found.end, instant(options.until, UNTIL)) if options.until else found.end
-    if until <= found.start:
-        when = f"from {found.start:%Y-%m-%d %H:%M} to {found.end:%Y-%m-%d %H:%M} UTC"
+    until = min(recorded.end, instant(options.until, UNTIL)) if options.until else recorded.end
+    if until <= recorded.start:
+        when = f"from {recorded.start:%Y-%m-%d %H:%M} to {recorded.end:%Y-%m-%d %H:%M} UTC"
         raise ConfigError("command line", [Fault(UNTIL, options.until, f"demand was recorded {when}")])
     return ReplayInputs(
         settings=settings,
-        traces=found,
+        traces=recorded,
         policies=_policies(options, settings, specs),
-        begin=max(found.start - MINUTE, begin or until - length),
+        begin=max(recorded.start - MINUTE, begin or until - length),
         until=until,
-        assumed=_assumptions(options, found, specs, settings),
+        assumed=_assumptions(options, recorded, specs, settings),
         forecasting=_forecasting(options),
     )
 
@@ -120,8 +120,8 @@ def _traces(options: ReplayOptions, settings: Settings, length: timedelta) -> Tr
     known = settings.signal_table
     whole = _exported(options.export, options, known) if options.export else traces.recorded()
     ids = [workload.id for workload in whole.workloads]
-    ours = chosen(of_namespaces(ids, options.namespace), options.workload)
-    return whole.take([i for i, id_ in enumerate(ids) if id_ in ours])
+    chosen_ids = chosen(of_namespaces(ids, options.namespace), options.workload)
+    return whole.take([i for i, id_ in enumerate(ids) if id_ in chosen_ids])
 
 
 def _exported(path: Path, options: ReplayOptions, known: Signals) -> Traces:
@@ -133,20 +133,19 @@ def _exported(path: Path, options: ReplayOptions, known: Signals) -> Traces:
     return traces.exported(path, lambda id_, _signals: Workload(id_, 1, 1, resources, None), known)
 
 
-def _with_hpas(found: Traces, specs: Sequence[HpaSpec]) -> Traces:
+def _with_hpas(recorded: Traces, specs: Sequence[HpaSpec]) -> Traces:
     """The workloads with the HPAs of the manifests; the only manifest is taken for all that none names."""
-    pairs = [(one, _spec_for(one, specs)) for one in found.workloads]
-    lent = [str(one.id) for one, spec in pairs if spec and not _names(spec, one.id)]
+    pairs = [(workload, _spec_for(workload, specs)) for workload in recorded.workloads]
+    lent = [str(workload.id) for workload, spec in pairs if spec and not _names(spec, workload.id)]
     if lent:
         more = f" and {len(lent) - MAX_NAMED} more" if len(lent) > MAX_NAMED else ""
         tell(f"! no HPA names {', '.join(lent[:MAX_NAMED])}{more}: HPA {specs[0].name} is taken for them")
-    return replace(
-        found, workloads=tuple(replace(one, autoscaler=autoscaler_of(spec)) if spec else one for one, spec in pairs)
-    )
+    scaled = (replace(workload, autoscaler=autoscaler_of(spec)) if spec else workload for workload, spec in pairs)
+    return replace(recorded, workloads=tuple(scaled))
 
 
 def _spec_for(workload: Workload, specs: Sequence[HpaSpec]) -> HpaSpec | None:
-    named = [one for one in specs if _names(one, workload.id)]
+    named = [spec for spec in specs if _names(spec, workload.id)]
     if named:
         return named[0]
     return specs[0] if len(specs) == 1 and workload.autoscaler is None else None
@@ -162,7 +161,8 @@ def _policies(options: ReplayOptions, settings: Settings, specs: Sequence[HpaSpe
     if policies.defaults.horizontal.requests_metric is not None:
         return policies
     named = policies.signals.by_metric
-    outside = {one.name for spec in specs for one in spec.metrics if one.source in OUTSIDE and one.name not in named}
+    metrics = (metric for spec in specs for metric in spec.metrics if metric.source in OUTSIDE)
+    outside = {metric.name for metric in metrics if metric.name not in named}
     given: dict[str, object] = {}
     if len(outside) == 1:
         given = {"horizontal": {"requests_metric": outside.pop()}}
@@ -172,14 +172,14 @@ def _policies(options: ReplayOptions, settings: Settings, specs: Sequence[HpaSpe
     return Policies(defaults, policies.overrides, signals=policies.signals)
 
 
-def _assumptions(options: ReplayOptions, found: Traces, specs: Sequence[HpaSpec], settings: Settings) -> Assumptions:
+def _assumptions(options: ReplayOptions, recorded: Traces, specs: Sequence[HpaSpec], settings: Settings) -> Assumptions:
     capacity = _capacity(options.pod_capacity, settings.signal_table)
-    behaviors = {one.id: spec.behavior for one in found.workloads if (spec := _spec_for(one, specs))}
+    behaviors = {workload.id: spec.behavior for workload in recorded.workloads if (spec := _spec_for(workload, specs))}
     return Assumptions(
-        start_ups=tuple(duration_of("--start-up", one) for one in options.start_up or ()) or (START_UP,),
+        start_ups=tuple(duration_of("--start-up", text) for text in options.start_up or ()) or (START_UP,),
         timing=_timing(options),
         every=options.every,
-        capacities={one.id: capacity for one in found.workloads} if capacity else {},
+        capacities={workload.id: capacity for workload in recorded.workloads} if capacity else {},
         behaviors={id_: behavior for id_, behavior in behaviors.items() if behavior},
         feedback=_feedback(options),
         prices=_prices(options, settings.prices),

@@ -140,11 +140,11 @@ def _losses(inputs: ReplayInputs) -> Mapping[WorkloadId, ContainerLosses] | None
     settings = inputs.settings
     source = factory.prometheus(settings.prometheus, settings.queries, settings.signals)
     try:
-        found = container_losses(source, inputs.begin, inputs.until)
+        losses = container_losses(source, inputs.begin, inputs.until)
     except SourceError as error:
         tell(f"! OOM kills and throttling are not known: {error}")
         return None
-    return {one.id: found[one.id] for one in inputs.traces.workloads if one.id in found} or None
+    return {workload.id: losses[workload.id] for workload in inputs.traces.workloads if workload.id in losses} or None
 
 
 def _recorded(inputs: ReplayInputs) -> tuple[Comparison | None, list[SpareCost]]:
@@ -154,11 +154,11 @@ def _recorded(inputs: ReplayInputs) -> tuple[Comparison | None, list[SpareCost]]
     state, traces, policies = inputs.settings.state, inputs.traces, inputs.policies
     if not (state.database or state.database_file or (state.directory / "ledger.sqlite").exists()):
         return None, []
-    decisions = decisions_of(state, [one.id for one in traces.workloads], inputs.begin)
+    decisions = decisions_of(state, [workload.id for workload in traces.workloads], inputs.begin)
     begin, until, assumed = inputs.begin, inputs.until, inputs.assumed
-    found = outcome_of(traces, decisions, policies, begin=begin, until=until, assumed=assumed)
+    realised = outcome_of(traces, decisions, policies, begin=begin, until=until, assumed=assumed)
     costs = spare_costs(traces.workloads, decisions, policies, begin=begin, until=until, prices=assumed.prices)
-    return found if found.workloads else None, costs
+    return realised if realised.workloads else None, costs
 
 
 def _end_where_nothing_is_compared(compared: Comparison, shown: ShownProgress) -> None:
@@ -167,7 +167,7 @@ def _end_where_nothing_is_compared(compared: Comparison, shown: ShownProgress) -
     from forecaster.report.printed import print_text
     from forecaster.report.week import NAMES
 
-    if shown.interrupted_in and any(name not in one.curves for one in compared.workloads for name in NAMES):
+    if shown.interrupted_in and any(name not in workload.curves for workload in compared.workloads for name in NAMES):
         print_text(*sentences(compared))
         finished(shown)
 
@@ -188,8 +188,8 @@ def decisions_of(
     from forecaster.replay.realised import DecidedCount
 
     with closing(recorded_ledger(settings)) as ledger:
-        kept = ledger.changes_of(workloads, begin - HISTORY_BEFORE)
+        changes = ledger.changes_of(workloads, begin - HISTORY_BEFORE)
     return {
-        id_: [DecidedCount(one.at, one.decided.replicas, one.decided.spare) for one in some]
-        for id_, some in kept.items()
+        id_: [DecidedCount(decision.at, decision.decided.replicas, decision.decided.spare) for decision in decisions]
+        for id_, decisions in changes.items()
     }

@@ -62,20 +62,20 @@ def release(
     from forecaster.app.clock import current
     from forecaster.app.effects import released_objects
 
-    wanted = pattern if "/" in pattern else f"*/{pattern}"
+    qualified = pattern if "/" in pattern else f"*/{pattern}"
     client = api_client(kubeconfig, context)
-    found = released_objects(
+    released = released_objects(
         client,
         settings_of(config, None, None),
         current(),
         expired=expired,
         dry_run=dry_run,
         at_once=at_once,
-        chosen=lambda namespace, name: fnmatchcase(f"{namespace}/{name}", wanted),
+        chosen=lambda namespace, name: fnmatchcase(f"{namespace}/{name}", qualified),
     )
-    done = [_told(one) for one in found]
+    done = [_print_released(outcome) for outcome in released]
     if not done:
-        tell(f"Nothing to put back: no HPA or workload {wanted} has a mark of ours.")
+        tell(f"Nothing to put back: no HPA or workload {qualified} has a mark of ours.")
     if not all(done):
         raise typer.Exit(1)
 
@@ -94,6 +94,6 @@ def resume(config: ConfigFile = None, kubeconfig: Kubeconfig = None, context: Co
         )
 
 
-def _told(one: ReleaseLine) -> bool:
-    typer.echo(one.line, err=not one.done)
-    return one.done
+def _print_released(outcome: ReleaseLine) -> bool:
+    typer.echo(outcome.line, err=not outcome.done)
+    return outcome.done

@@ -76,14 +76,14 @@ def _print_in_force(
     from forecaster.report.printed import PrintedColumn, print_listing
 
     each = settings_in_force(load(config, given).model_dump(mode="json"), origins_of(config, given), longest=None)
-    chosen = [one for one in each if key is None or f"{one.path}.".startswith(f"{key}.")]
-    found = [one for one in chosen if not stated or one.origin != DEFAULT_ORIGIN]
+    chosen = [setting for setting in each if key is None or f"{setting.path}.".startswith(f"{key}.")]
+    shown = [setting for setting in chosen if not stated or setting.origin != DEFAULT_ORIGIN]
     columns = [
-        PrintedColumn("SETTING", [one.path for one in found]),
-        PrintedColumn("VALUE", [one.value for one in found], words=True),
-        PrintedColumn("ORIGIN", [one.origin for one in found]),
+        PrintedColumn("SETTING", [setting.path for setting in shown]),
+        PrintedColumn("VALUE", [setting.value for setting in shown], words=True),
+        PrintedColumn("ORIGIN", [setting.origin for setting in shown]),
     ]
-    print_listing(SettingsView(found), found, columns, output)
+    print_listing(SettingsView(shown), shown, columns, output)
 
 
 def _tell_idle(loaded: Settings) -> None:

@@ -81,10 +81,10 @@ def print_moved(moved: MovedView, output: Output) -> None:
     from forecaster.report.printed import PrintedColumn, print_listing
 
     columns = [
-        PrintedColumn("TABLE", [one.table for one in moved.tables]),
-        PrintedColumn("ROWS", [str(one.rows) for one in moved.tables], right=True),
-        PrintedColumn("COPIED NOW", [str(one.copied) for one in moved.tables], right=True),
-        PrintedColumn("CHECKSUM", [one.checksum for one in moved.tables], rank=1),
+        PrintedColumn("TABLE", [table.table for table in moved.tables]),
+        PrintedColumn("ROWS", [str(table.rows) for table in moved.tables], right=True),
+        PrintedColumn("COPIED NOW", [str(table.copied) for table in moved.tables], right=True),
+        PrintedColumn("CHECKSUM", [table.checksum for table in moved.tables], rank=1),
     ]
-    told = f"{moved.source} → {moved.target}: every row is in both."
-    print_listing(moved, moved.tables, columns, output, summary=told)
+    summary = f"{moved.source} → {moved.target}: every row is in both."
+    print_listing(moved, moved.tables, columns, output, summary=summary)

@@ -27,7 +27,7 @@ ASCII_SIGNS |= dict(zip("▁▂▃▄▅▆▇█", "_.-~=+*#", strict=True))
 def _spelt_out(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
-    return "".join(ASCII_SIGNS.get(one, "?") for one in error.object[error.start : error.end]), error.end
+    return "".join(ASCII_SIGNS.get(char, "?") for char in error.object[error.start : error.end]), error.end
 
 
 def tolerant_streams() -> None:

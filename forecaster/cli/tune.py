@@ -44,7 +44,7 @@ def tune(
         shown.began("history", 0.0)
         inputs = inputs_of(given)
         prepare_process()
-        found = tuned(
+        tuning = tuned(
             inputs.traces,
             inputs.policies,
             begin=inputs.begin,
@@ -55,12 +55,12 @@ def tune(
             watch=shown,
             allow_shortage=allow_shortage,
         )
-    print_tuned(found, output)
+    print_tuned(tuning, output)
     if output is TuneOutput.NAME:
-        for id_, why in found.refused.items():
+        for id_, why in tuning.refused.items():
             tell(f"{id_}: no proposal, {why}.")
     finished(shown)
-    if not found.proposals:
+    if not tuning.proposals:
         raise typer.Exit(1)
 
 
@@ -74,7 +74,7 @@ def print_tuned(tuning: Tuning, output: TuneOutput) -> None:
         case TuneOutput.YAML:
             sys.stdout.write(tuned_text(tuning))
         case TuneOutput.NAME:
-            print_names(one.workload.id for one in tuning.proposals)
+            print_names(proposal.workload.id for proposal in tuning.proposals)
         case TuneOutput.JSON:
             print_json(tuned_view(tuning))
 
@@ -122,20 +122,20 @@ def tuned_view(tuning: Tuning) -> TuningView:
     return TuningView(
         tuning.begin,
         tuning.until,
-        [_proposal(one) for one in tuning.proposals],
+        [_proposal(proposal) for proposal in tuning.proposals],
         [UntunedView(*id_, reason) for id_, reason in tuning.refused.items()],
     )
 
 
-def _proposal(one: PolicyProposal) -> ProposalView:
+def _proposal(proposal: PolicyProposal) -> ProposalView:
     return ProposalView(
-        override=_override(one),
-        days=one.days,
-        cost_ratio=EstimateView(*one.cost),
-        pod_hours_ratio=EstimateView(*one.pod_hours),
-        missing_ratio=EstimateView(*one.missing) if one.missing else None,
-        agreed_ratio=one.agreed,
-        hpa_target_share=one.chosen.target_share,
+        override=_override(proposal),
+        days=proposal.days,
+        cost_ratio=EstimateView(*proposal.cost),
+        pod_hours_ratio=EstimateView(*proposal.pod_hours),
+        missing_ratio=EstimateView(*proposal.missing) if proposal.missing else None,
+        agreed_ratio=proposal.agreed,
+        hpa_target_share=proposal.chosen.target_share,
     )
 
 
@@ -144,18 +144,17 @@ def tuned_text(tuning: Tuning) -> str:
     import yaml
 
     lines = [f"# Tuned on {tuning.begin:%Y-%m-%d %H:%M} to {tuning.until:%Y-%m-%d %H:%M} UTC."]
-    overrides = [_override(one) for one in tuning.proposals]
-    changed = [
-        (one, entry) for one, entry in zip(tuning.proposals, overrides, strict=True) if entry["policy"] != EMPTY_POLICY
-    ]
+    overrides = [_override(proposal) for proposal in tuning.proposals]
+    pairs = list(zip(tuning.proposals, overrides, strict=True))
+    changed = [(proposal, entry) for proposal, entry in pairs if entry["policy"] != EMPTY_POLICY]
     lines += ["overrides:" if changed else "overrides: []"]
-    for one, entry in changed:
-        lines += [line for text in _expected(one) for line in _comment(text, "  # ")]
+    for proposal, entry in changed:
+        lines += [line for text in _expected(proposal) for line in _comment(text, "  # ")]
         text = yaml.safe_dump([entry], sort_keys=False, default_flow_style=None, width=TERMINAL_WIDTH - 2)
         lines += [f"  {line}" for line in text.rstrip().splitlines()]
-    for one, entry in zip(tuning.proposals, overrides, strict=True):
+    for proposal, entry in pairs:
         if entry["policy"] == EMPTY_POLICY:
-            lines += [line for text in _expected(one) for line in _comment(text)]
+            lines += [line for text in _expected(proposal) for line in _comment(text)]
     lines += [line for id_, why in tuning.refused.items() for line in _comment(f"{id_}: no proposal, {why}.")]
     return "\n".join(lines) + "\n"
 
@@ -170,31 +169,31 @@ def _comment(text: str, begin: str = "# ") -> list[str]:
     return whole.wrap(" ".join(text.split()))
 
 
-def _override(one: PolicyProposal) -> dict[str, object]:
+def _override(proposal: PolicyProposal) -> dict[str, object]:
     from forecaster.replay.sliders import override_of
 
-    return override_of(one.workload.id, one.chosen, one.present.policy_fields)
+    return override_of(proposal.workload.id, proposal.chosen, proposal.present.policy_fields)
 
 
 EMPTY_POLICY: dict[str, object] = {"horizontal": {}}
 
 
-def _expected(one: PolicyProposal) -> Iterator[str]:
+def _expected(proposal: PolicyProposal) -> Iterator[str]:
     from forecaster.replay.tuning import LEVEL
 
-    yield f"{one.workload.id}: {_setting(one.chosen)}, instead of {_setting(one.present)}."
+    yield f"{proposal.workload.id}: {_setting(proposal.chosen)}, instead of {_setting(proposal.present)}."
     yield (
-        f"Expected on {one.days} days that did not choose it ({LEVEL:.0%} confidence): cost {_spoken(one.cost)}, "
-        f"pod-hours {_spoken(one.pod_hours)},"
+        f"Expected on {proposal.days} days that did not choose it ({LEVEL:.0%} confidence): "
+        f"cost {_spoken(proposal.cost)}, pod-hours {_spoken(proposal.pod_hours)},"
     )
-    missing = _spoken(one.missing) if one.missing else "none before"
-    yield f"demand short {missing}. {one.agreed:.0%} of the folds chose the same."
-    if one.chosen.target_share != 1.0:
-        yield f"It takes another target of its HPA: {_targets(one)}."
+    missing = _spoken(proposal.missing) if proposal.missing else "none before"
+    yield f"demand short {missing}. {proposal.agreed:.0%} of the folds chose the same."
+    if proposal.chosen.target_share != 1.0:
+        yield f"It takes another target of its HPA: {_targets(proposal)}."
 
 
-def _setting(one: PolicyChange) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {_spelt(value)}" for name, value in one.policy_fields.items())
+def _setting(change: PolicyChange) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {_spelt(value)}" for name, value in change.policy_fields.items())
 
 
 def _spelt(value: object) -> str:
@@ -203,16 +202,16 @@ def _spelt(value: object) -> str:
     return duration_text(value) if isinstance(value, timedelta) else f"{value:g}"
 
 
-def _spoken(one: Estimate) -> str:
-    return f"{one.expected:+.1%} ({one.low:+.1%} to {one.high:+.1%})"
+def _spoken(estimate: Estimate) -> str:
+    return f"{estimate.expected:+.1%} ({estimate.low:+.1%} to {estimate.high:+.1%})"
 
 
-def _targets(one: PolicyProposal) -> str:
+def _targets(proposal: PolicyProposal) -> str:
     from forecaster.replay.account import with_targets_at
 
-    after = with_targets_at(one.workload, one.chosen.target_share)
+    after = with_targets_at(proposal.workload, proposal.chosen.target_share)
     pairs = zip(
-        one.workload.autoscaler.targets if one.workload.autoscaler else (),
+        proposal.workload.autoscaler.targets if proposal.workload.autoscaler else (),
         after.autoscaler.targets if after.autoscaler else (),
         strict=True,
     )

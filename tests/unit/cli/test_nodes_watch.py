@@ -8,8 +8,8 @@ import pytest
 from forecaster.app import telemetry
 from forecaster.app.capacity_buffers import BufferWriter, largest
 from forecaster.app.demo import settings_for, staged
-from forecaster.cli.look import Look, Observer
 from forecaster.cli.nodes import NodeWatch, metrics_app
+from forecaster.cli.snapshot import CycleSnapshot, Observer
 from forecaster.config.settings import CycleSettings
 from forecaster.cycle.node_forecast import NodeForecast
 from forecaster.kube.client import ApiError
@@ -62,7 +62,7 @@ class Broken(Observer):
     def __init__(self) -> None:
         pass
 
-    def look(self, now: datetime) -> Look:
+    def snapshot(self, now: datetime) -> CycleSnapshot:
         raise RuntimeError("no sight")
 
 

@@ -15,8 +15,8 @@ from typer.testing import CliRunner, Result
 from forecaster.app.demo import staged
 from forecaster.cli import app
 from forecaster.cli.catalogue import schema_of
-from forecaster.cli.look import Look, look_at_demo
 from forecaster.cli.recommend import filtered
+from forecaster.cli.snapshot import CycleSnapshot, take_demo_snapshot
 from forecaster.domain.workload import Prices
 from forecaster.report.advice import joint_line, print_advice, write_overlay
 from forecaster.report.formats import AdviceOutput, NodesOutput
@@ -61,12 +61,12 @@ def objects(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def look(objects: Path) -> Look:
-    return look_at_demo([objects], None)
+def look(objects: Path) -> CycleSnapshot:
+    return take_demo_snapshot([objects], None)
 
 
 @pytest.fixture(scope="module")
-def advices(look: Look) -> list[Advice]:
+def advices(look: CycleSnapshot) -> list[Advice]:
     return look.advices({}, compare=True)
 
 
@@ -183,12 +183,12 @@ class TestItsVpa:
     }
 
     @staticmethod
-    def advised(look: Look, *of: dict[str, Any], **status: Any) -> list[Advice]:
+    def advised(look: CycleSnapshot, *of: dict[str, Any], **status: Any) -> list[Advice]:
         vpa = given.vpa("data", "reports", *of, **status)
         cluster = replace(look.cluster, vpas=cluster_of({vpa["kind"]: [vpa]}).vpas)
         return replace(look, cluster=cluster).advices({}, compare=True)
 
-    def test_recommend_has_its_target_and_bounds(self, look: Look, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_recommend_has_its_target_and_bounds(self, look: CycleSnapshot, capsys: pytest.CaptureFixture[str]) -> None:
         advices = self.advised(look, self.RECOMMENDED)
         print_advice(advices, AdviceOutput.JSON, None)
         said = json.loads(capsys.readouterr().out)
@@ -210,7 +210,7 @@ class TestItsVpa:
         assert {row["live_vpa_cpu_request_cores"] for row in rows} == {"0.587", ""}
 
     def test_one_without_a_recommendation_is_unknown_and_not_zero(
-        self, look: Look, capsys: pytest.CaptureFixture[str]
+        self, look: CycleSnapshot, capsys: pytest.CaptureFixture[str]
     ) -> None:
         waits = {"type": "RecommendationProvided", "status": "False", "message": "No pods match"}
         (reports,) = (one for one in self.advised(look, conditions=[waits]) if one.id.name == "reports")
@@ -265,7 +265,7 @@ class TestAdvice:
         assert (container["name"], container["resources"]["limits"]["cpu"]) == ("reports", "3")
 
     def test_resources_that_a_template_states_for_the_whole_pod_are_patched_there(
-        self, look: Look, capsys: pytest.CaptureFixture[str]
+        self, look: CycleSnapshot, capsys: pytest.CaptureFixture[str]
     ) -> None:
         made = given.deployment("data", "reports", {"name": "reports"}, replicas=5)
         block = {"requests": {"cpu": "2", "memory": "2Gi"}, "limits": {"memory": "2Gi"}}
@@ -303,7 +303,7 @@ class TestAdvice:
         assert overlay["resources"] == ["../app"]
         assert [(folder / one["path"]).exists() for one in overlay["patches"]] == [True]
 
-    def test_in_place_the_running_pods_are_asked(self, look: Look) -> None:
+    def test_in_place_the_running_pods_are_asked(self, look: CycleSnapshot) -> None:
         asked = look.advices({}, compare=False, terms=ApplyTerms(in_place=True))
         (proof,) = [one.proof for one in asked if one.id.name == "reports"]
         assert proof is not None
@@ -321,7 +321,7 @@ class TestAdvice:
         )
         (one,) = (
             each
-            for each in look_at_demo([path], None).advices({}, compare=False, terms=ApplyTerms(in_place=True))
+            for each in take_demo_snapshot([path], None).advices({}, compare=False, terms=ApplyTerms(in_place=True))
             if each.id.name == "reports"
         )
         assert one.proof is not None
@@ -329,11 +329,11 @@ class TestAdvice:
 
 
 @pytest.fixture(scope="module")
-def ahead(look: Look) -> NodeForecast:
+def ahead(look: CycleSnapshot) -> NodeForecast:
     return look.node_forecast(0.95, 30)
 
 
-def test_pods_that_only_state_limits_take_as_much_of_a_pool(look: Look, ahead: NodeForecast) -> None:
+def test_pods_that_only_state_limits_take_as_much_of_a_pool(look: CycleSnapshot, ahead: NodeForecast) -> None:
     """A template is kept as it was written; the API server makes requests of limits when it makes a pod."""
     template = Pod((Container("reports", block(limits=("2", "2Gi"))),))
     cluster = replace(look.cluster, templates=dict.fromkeys(look.cluster.templates, template))
@@ -414,19 +414,19 @@ def test_count_and_size_together_from_the_command_to_json() -> None:
     assert by_name["reports"]["plan"] is None
 
 
-def test_where_starts_are_dear_a_plan_has_no_more_of_them(look: Look) -> None:
+def test_where_starts_are_dear_a_plan_has_no_more_of_them(look: CycleSnapshot) -> None:
     planned = [one for one in look.joint(ResourceCosts(pod_start=1e6)).values() if one.plan and one.now]
     assert planned
     assert all(one.plan.replicas - one.plan.least <= one.now.replicas - one.now.least for one in planned)
 
 
-def test_where_nothing_costs_anything_nothing_is_cheaper(look: Look) -> None:
+def test_where_nothing_costs_anything_nothing_is_cheaper(look: CycleSnapshot) -> None:
     planned = [one for one in look.joint(ResourceCosts(core_hour=0.0, gib_hour=0.0)).values() if one.plan]
     assert planned
     assert all("0 % cheaper" in joint_line(one) for one in planned)
 
 
-def test_a_plan_that_the_cluster_refuses_is_not_taken(look: Look) -> None:
+def test_a_plan_that_the_cluster_refuses_is_not_taken(look: CycleSnapshot) -> None:
     """Three cores are the most of a container in `data`, so ingest stays below."""
     (ingest,) = (one for id_, one in look.joint(ResourceCosts()).items() if id_.name == "ingest")
     assert ingest.plan is None or ingest.plan.cpu <= 3

@@ -1,4 +1,4 @@
-"""What `forecaster recommend` and `forecaster nodes` look at: a cycle, the history behind it, and the cluster."""
+"""What `forecaster recommend` and `forecaster nodes` read: a cycle, the history behind it, and the cluster."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """One cycle and what is known around it."""
+class CycleSnapshot:
+    """One cycle, and the cluster that it was run on."""
 
     outcome: Outcome
     cycle: Cycle
@@ -72,7 +72,7 @@ class Look:
     def joint(self, costs: ResourceCosts, terms: ApplyTerms = ROLLED_OUT) -> dict[WorkloadId, JointAdvice]:
         """Count and size of every workload together."""
         inventory, cycle = self.outcome.inventory, self.cycle
-        found = joint_advice(
+        advices = joint_advice(
             inventory.workloads,
             self.outcome.recommendations,
             cycle.history,
@@ -83,7 +83,7 @@ class Look:
             costs,
             terms,
         )
-        return dict(zip((one.id for one in inventory.workloads), found, strict=True))
+        return dict(zip((workload.id for workload in inventory.workloads), advices, strict=True))
 
     def node_forecast(self, quantile: float, warm_minutes: int) -> NodeForecast:
         """Node pools ahead of time."""
@@ -112,7 +112,7 @@ CLUSTER_MAY_BE = timedelta(minutes=5)
 
 
 class Observer:
-    """Looks at Prometheus again and again, with what it has learned before."""
+    """Takes snapshots one after the other, with what earlier ones have learned."""
 
     def __init__(
         self,
@@ -127,10 +127,10 @@ class Observer:
         self._objects = cluster_from(objects, server)
         self._facts: tuple[datetime, tuple[Cluster, str]] | None = None
 
-    def look(self, now: datetime) -> Look:
+    def snapshot(self, now: datetime) -> CycleSnapshot:
         """One cycle on Prometheus, and the cluster from its objects or from kube-state-metrics."""
         known, why = (self._objects, "") if self._objects else self._fresh_facts(now)
-        return Look(self._cycle.run(now), self._cycle, known, why)
+        return CycleSnapshot(self._cycle.run(now), self._cycle, known, why)
 
     def _fresh_facts(self, now: datetime) -> tuple[Cluster, str]:
         if self._facts is None or now - self._facts[0] >= CLUSTER_MAY_BE:
@@ -138,45 +138,45 @@ class Observer:
         return self._facts[1]
 
 
-def look(
+def take_snapshot(
     settings: Settings,
     at: str | None,
     objects: Sequence[Path] | None,
     server: str | None,
     watch: StageWatch | None = None,
-) -> Look:
-    """One look at the last full minute, or at the instant given."""
+) -> CycleSnapshot:
+    """Snapshot of the last full minute, or of the instant given."""
     now = last_multiple(instant(at), settings.cycle.interval)
-    return Observer(settings, now, objects, server, watch).look(now)
+    return Observer(settings, now, objects, server, watch).snapshot(now)
 
 
-def look_at_demo(
+def take_demo_snapshot(
     objects: Sequence[Path] | None,
     server: str | None,
     watch: StageWatch | None = None,
     stated: Settings | None = None,
-) -> Look:
+) -> CycleSnapshot:
     """The recorded load under the policies that are stated; of its cluster only objects that are given are known."""
     known = cluster_from(objects, server) or Cluster()
     with staged() as stage:
         stage.cycle.watch = watch
         if stated:
             stage.cycle.policies.restate(stated.policies.defaults, stated.policies.overrides)
-        return Look(stage.cycle.run(stage.begin), stage.cycle, known)
+        return CycleSnapshot(stage.cycle.run(stage.begin), stage.cycle, known)
 
 
-def look_at(settings: Settings, asked: AdviceOptions, watch: StageWatch | None) -> Look:
+def requested_snapshot(settings: Settings, options: AdviceOptions, watch: StageWatch | None) -> CycleSnapshot:
     """What the options ask for, CronJobs among it; only those workloads are read, unless donors are wanted."""
-    if asked.demo:
-        return look_at_demo(asked.objects, asked.server_version, watch, settings if asked.config else None)
-    less = settings if asked.donors else narrowed(settings, asked.workload)
-    seen = look(less, asked.at, asked.objects, asked.server_version, watch)
+    if options.demo:
+        return take_demo_snapshot(options.objects, options.server_version, watch, settings if options.config else None)
+    less = settings if options.donors else narrowed(settings, options.workload)
+    snapshot = take_snapshot(less, options.at, options.objects, options.server_version, watch)
     if less.queries != settings.queries:
-        tell_missing_donors(seen.cycle, matching(seen.outcome.inventory.ids, asked.workload))
-    if asked.kind not in {None, CRON_JOB} or not less.queries.per_container or seen.outcome.lost:
-        return seen
+        tell_missing_donors(snapshot.cycle, matching(snapshot.outcome.inventory.ids, options.workload))
+    if options.kind not in {None, CRON_JOB} or not less.queries.per_container or snapshot.outcome.lost:
+        return snapshot
     with closing(factory.prometheus(less.prometheus, run_queries(less.queries))) as source:
-        return replace(seen, outcome=with_cron_jobs(seen.outcome, source, seen.cycle.policies))
+        return replace(snapshot, outcome=with_cron_jobs(snapshot.outcome, source, snapshot.cycle.policies))
 
 
 def cluster_from(paths: Sequence[Path] | None, server: str | None) -> Cluster | None:
@@ -195,8 +195,8 @@ def with_vpas(known: Cluster, settings: Settings, at: datetime) -> Cluster:
     """Return the cluster with recommendations of VPAs, read from the API server unless the objects contain them."""
     if known.vpas:
         return known
-    found, why = vpas_of(settings, at)
-    return replace(known, vpas=found, faults=(*known.faults, why) if why else known.faults)
+    vpas, why = vpas_of(settings, at)
+    return replace(known, vpas=vpas, faults=(*known.faults, why) if why else known.faults)
 
 
 def _facts(source: PrometheusSource, now: datetime) -> tuple[Cluster, str]:
