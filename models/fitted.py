@@ -99,13 +99,13 @@ LARGEST_GROWTH = 3.0
 
 @dataclass(frozen=True, eq=False)
 class FittedRule(Generic[Learned]):
-    """A rule, what it learned, and the history it forecasts from, with room behind it for newer bins."""
+    """A rule, what it learned, and the history it forecasts from, with free columns behind it for newer bins."""
 
     rule: ModelRule[Learned]
     history: Panel
     learned: Learned
     memory: timedelta = LONGEST_MEMORY
-    room: FreeColumns | None = None
+    free: FreeColumns | None = None
 
     def __post_init__(self) -> None:
         """Forget what is older than the memory."""
@@ -114,16 +114,16 @@ class FittedRule(Generic[Learned]):
     def update(self, panel: Panel) -> FittedRule[Learned]:
         """See Fitted.update; history grows up to the memory."""
         covers = _covers(panel, self.history)
-        history, room = (panel, None) if covers else continued(self.history, panel, self.room)
+        history, free = (panel, None) if covers else continued(self.history, panel, self.free)
         learned = self.learned
         if isinstance(self.rule, Follows):
             learned = self.rule.followed(history, learned, self.history.end)
-        return replace(self, history=history, room=room, learned=learned)
+        return replace(self, history=history, free=free, learned=learned)
 
     def without_history(self) -> FittedRule[Learned]:
         """See Forgets."""
         end, step, keys = self.history.end, self.history.step, self.history.keys
-        return replace(self, history=Panel(np.empty((len(keys), 0)), end, step, keys), room=None)
+        return replace(self, history=Panel(np.empty((len(keys), 0)), end, step, keys), free=None)
 
     def stacked(self, others: Sequence[Fitted]) -> FittedRule[Learned] | None:
         """See Stacks. Its history ends where the first of them does."""
@@ -137,7 +137,7 @@ class FittedRule(Generic[Learned]):
         end = min(fitted.history.end for fitted in rules)
         keys = tuple(chain.from_iterable(fitted.history.keys for fitted in rules))
         history = Panel(np.empty((len(keys), 0)), end, self.history.step, keys)
-        return replace(self, history=history, learned=learned, room=None)
+        return replace(self, history=history, learned=learned, free=None)
 
     def part(self, rows: slice | npt.NDArray[np.intp]) -> FittedRule[Learned]:
         """See Stacks."""
@@ -146,7 +146,7 @@ class FittedRule(Generic[Learned]):
         history = self.history
         keys = history.keys[rows] if isinstance(rows, slice) else tuple(history.keys[row] for row in rows.tolist())
         nothing = trusted(np.empty((len(keys), 0)), history.end, history.step, keys)
-        return replace(self, history=nothing, learned=self.rule.part(self.learned, rows), room=None)
+        return replace(self, history=nothing, learned=self.rule.part(self.learned, rows), free=None)
 
     def forecast(self, steps: int, quantiles: Sequence[float]) -> Forecast:
         """See Fitted.forecast."""

@@ -27,7 +27,7 @@ class Regressors:
         lags: latest values used.
         horizon: steps that are learned.
         offsets: places latest at, relative to the latest bin of an origin.
-        least: bins of history before the first origin.
+        min_history: bins of history before the first origin.
     """
 
     length: int
@@ -35,7 +35,7 @@ class Regressors:
     lags: int
     horizon: int
     offsets: tuple[int, ...]
-    least: int
+    min_history: int
 
     @classmethod
     def of(cls, panel: Panel, lags: int, horizon: int) -> Regressors:
@@ -56,12 +56,12 @@ class Regressors:
     @property
     def seasons(self) -> tuple[int, ...]:
         """Bins of a day, and of a week where the panel holds eight days."""
-        return (self.day, 7 * self.day) if self.least > 7 * self.day else (self.day,)
+        return (self.day, 7 * self.day) if self.min_history > 7 * self.day else (self.day,)
 
     @property
     def possible(self) -> bool:
         """Whether there is enough history to learn from: the longest season, and one more day or all steps."""
-        return self.day > 1 and self.length >= self.least + max(self.day, self.horizon + 1)
+        return self.day > 1 and self.length >= self.min_history + max(self.day, self.horizon + 1)
 
     def within(self, panel: Panel) -> Regressors:
         """Return the columns for a panel of another length."""
@@ -78,7 +78,7 @@ class Regressors:
 
     def origins(self, horizon: int) -> npt.NDArray[np.intp]:
         """Latest bins from which all `horizon` steps are known."""
-        return np.arange(self.least, self.length - horizon)
+        return np.arange(self.min_history, self.length - horizon)
 
     def columns(self, scaled: Floats, origins: npt.NDArray[np.intp]) -> Floats:
         """[series, origin, column] of standardised values; each column lies in memory as one piece."""

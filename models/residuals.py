@@ -75,11 +75,11 @@ class Places:
     anchors: Bins
 
     @classmethod
-    def of(cls, panel: Panel, least: int, *, origins: int = ORIGINS) -> Places:
-        """Evenly spaced origins over the latest week that have `least` bins up to them; none in a short panel."""
-        first = max(least - 1, panel.length - 1 - ERROR_DAYS * panel.bins(DAY))
+    def of(cls, panel: Panel, min_history: int, *, origins: int = ORIGINS) -> Places:
+        """Evenly spaced origins over the latest week that have `min_history` bins up to them; none in a short panel."""
+        first = max(min_history - 1, panel.length - 1 - ERROR_DAYS * panel.bins(DAY))
         last = panel.length - 2
-        if least < 1 or last - first < DENSE:
+        if min_history < 1 or last - first < DENSE:
             return cls(np.zeros(0, np.intp), np.ones(1, np.intp))
         spaced = np.unique(np.linspace(first, last, origins).astype(np.intp))
         return cls(spaced, anchors_within(min(panel.bins(DAY), (last - first) // 2)))

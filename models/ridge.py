@@ -148,7 +148,7 @@ def ridge_peaks_at(
     NaN at origins that cannot look back far enough. Windows are single steps or of RIDGE_WINDOWS.
     """
     out = np.full((len(values), len(origins), len(windows), len(levels)), np.nan)
-    known = np.flatnonzero(origins >= learned.regressors.least)
+    known = np.flatnonzero(origins >= learned.regressors.min_history)
     if not (len(known) and learned.regressors.possible):
         return out
     points = learned.regressors.columns(learned.unit.past(values), origins[known]) @ learned.coefficients
@@ -163,7 +163,7 @@ def ridge_peaks_at(
 
 
 def _old_enough(history: Panel, regressors: Regressors) -> npt.NDArray[np.bool_]:
-    return bins_seen(history.values) >= regressors.least + regressors.day
+    return bins_seen(history.values) >= regressors.min_history + regressors.day
 
 
 def _expected(history: Panel, learned: Equations, steps: slice) -> Floats:

@@ -90,7 +90,7 @@ class KnowsParts(Protocol):
 
 
 # A copy after a sixteenth of the length: every twenty hours with two weeks, for six per cent more memory.
-SPARE_ROOM = 16
+SPARE_DIVISOR = 16
 
 
 @dataclass(eq=False, slots=True)
@@ -115,7 +115,7 @@ class FreeColumns(NamedTuple):
         return self.columns.taken == self.end and self.end + bins <= self.columns.values.shape[1]
 
 
-def continued(known: Panel, newer: Panel, room: FreeColumns | None) -> tuple[Panel, FreeColumns | None]:
+def continued(known: Panel, newer: Panel, free: FreeColumns | None) -> tuple[Panel, FreeColumns | None]:
     """Return `known.append(newer)` without a copy while there is free space; and the space that is left.
 
     Raises:
@@ -124,18 +124,18 @@ def continued(known: Panel, newer: Panel, room: FreeColumns | None) -> tuple[Pan
     check_continues(known, newer)
     if newer.start != known.end:
         return known.append(newer), None
-    if room is None or not room.holds(newer.length):
-        room = _behind(known, newer.length)
-    columns, end = room.columns, room.end + newer.length
-    columns.values[:, room.end : end] = newer.values
+    if free is None or not free.holds(newer.length):
+        free = _behind(known, newer.length)
+    columns, end = free.columns, free.end + newer.length
+    columns.values[:, free.end : end] = newer.values
     columns.taken = end
-    values = columns.values[:, room.end - known.length : end]
+    values = columns.values[:, free.end - known.length : end]
     return trusted(values, known.start, known.step, known.keys), FreeColumns(columns, end)
 
 
 def _behind(known: Panel, bins: int) -> FreeColumns:
     """A copy with columns to come."""
     series, length = known.values.shape
-    values = np.empty((series, length + bins + max(1, length // SPARE_ROOM)), known.values.dtype)
+    values = np.empty((series, length + bins + max(1, length // SPARE_DIVISOR)), known.values.dtype)
     values[:, :length] = known.values
     return FreeColumns(GrowingColumns(values, length), length)

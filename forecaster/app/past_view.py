@@ -174,7 +174,7 @@ def _numbers(values: Floats | Sequence[float]) -> Numbers:
 
 
 def _span(span: Span, kind: str) -> SpanView:
-    return SpanView(span.begin, span.until, kind, span.said)
+    return SpanView(span.begin, span.until, kind, span.text)
 
 
 def _container(container: ContainerTold) -> list[PastContainerView]:

@@ -85,9 +85,9 @@ def explain(
         cycle, outcome = cycle_run(settings, now, workload, shown, paths, donors=donors)
         ids = workloads_of(outcome, workload, settings)
         otherwise = cycle.what_if(changes, outcome.report.at) if changes else None
-        together = _together(cycle, outcome, cluster) if joint else {}
+        joints = _joint_lines(cycle, outcome, cluster) if joint else {}
         vpas = _vpas(cluster, settings, outcome)
-        explanations = Explanations(cycle, outcome, _prover(cluster), vpas, together, otherwise, changed or ())
+        explanations = Explanations(cycle, outcome, _prover(cluster), vpas, joints, otherwise, changed or ())
     explanations.give(sorted(ids), output, html, paths)
     finished(shown)
 
@@ -100,7 +100,7 @@ class Explanations:
     outcome: Outcome
     prove: Callable[[Workload, Recommendation], list[str]]
     vpas: Callable[[WorkloadId], list[str]]
-    together: Mapping[WorkloadId, list[str]]
+    joints: Mapping[WorkloadId, list[str]]
     otherwise: Sequence[Recommendation] | None
     changed: Sequence[str]
 
@@ -156,7 +156,10 @@ class Explanations:
         from forecaster.horizontal.explain import explanation
 
         place = self._places[id_]
-        lines = [*explanation(self.outcome.recommendations[place]), *(f"  {line}" for line in self._beside(place))]
+        lines = [
+            *explanation(self.outcome.recommendations[place]),
+            *(f"  {line}" for line in self._consequences(place)),
+        ]
         if self.otherwise is not None:
             lines += [f"what if {', '.join(self.changed)}", *explanation(self.otherwise[place])[1:]]
         return [" ".join(line.splitlines()) for line in lines]
@@ -169,7 +172,7 @@ class Explanations:
         place = self._places[id_]
         return Document(recommendation_view(self.outcome.recommendations[place]), self.lines(id_))
 
-    def _beside(self, place: int) -> list[str]:
+    def _consequences(self, place: int) -> list[str]:
         """What the HPA does with the offer, what the cluster says to the sizes, count and size together."""
         from forecaster.horizontal.hpa_next import next_sync
         from forecaster.publish.values import encoded_readers, values_for
@@ -185,7 +188,7 @@ class Explanations:
             *origins,
             *_policy_origins(self.cycle.policies, id_),
         ]
-        sizes = [*self.vpas(id_), *self.prove(target, recommendation), *self.together.get(id_, ())]
+        sizes = [*self.vpas(id_), *self.prove(target, recommendation), *self.joints.get(id_, ())]
         return [*_recommended_only(recommendation), *following, *sizes]
 
     @cached_property
@@ -275,7 +278,7 @@ def with_changes(policies: Policies, changed: Sequence[str], workload: str = "*"
     )
 
 
-def _together(cycle: Cycle, outcome: Outcome, cluster: Cluster | None) -> dict[WorkloadId, list[str]]:
+def _joint_lines(cycle: Cycle, outcome: Outcome, cluster: Cluster | None) -> dict[WorkloadId, list[str]]:
     """Count and size together, in a line for each workload."""
     from forecaster.cli.snapshot import CycleSnapshot
     from forecaster.report.advice import joint_line

@@ -127,12 +127,12 @@ def explain(
 
     controller = controller_of(server_version, scale_to_zero=scale_to_zero)
     hpas = streamed([*(manifests or []), *([hpa] if hpa else [])], controller)
-    beside, lines = specs_of(other or [], controller), []
+    given_others, lines = specs_of(other or [], controller), []
     for parsed in hpas:
         if len(hpas) > 1 or parsed.note:
             lines.append(f"{parsed.title}:")
         others = [each.spec for each in hpas if each is not parsed and each.spec.namespace == parsed.spec.namespace]
-        others += beside
+        others += given_others
         if pods is None and replicas is None and not (usage or request or metrics):
             observed = None
         else:

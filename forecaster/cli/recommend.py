@@ -154,25 +154,25 @@ def recommend(
             snapshot = replace(snapshot, cluster=with_vpas(snapshot.cluster, settings, snapshot.outcome.report.at))
         shown.began("advice", 1.0)
         advices = snapshot.advices(earlier, compare=compare, terms=terms)
-        together = snapshot.joint(costs_of(prices, given.price_pod_start), terms) if joint else None
+        joint_advices = snapshot.joint(costs_of(prices, given.price_pod_start), terms) if joint else None
     snapshot.tell_faults()
     if not advices:
         workloads_of(snapshot.outcome, given.workload, settings)  # says so where another name was meant
         if not snapshot.outcome.lost:
             tell(NONE_FOUND)
         raise typer.Exit(1)
-    selected = asked_for(advices, given, settings, share if paths is None else None)
+    selected = selection(advices, given, settings, share if paths is None else None)
     if paths is not None and to is not None:
         known = [advice for advice in advices if given.kind in {None, advice.id.kind}]
         write_values(known, selected, HelmFiles(paths, values or [], to), share or 0.0, prices)
     elif to is not None:
         tell(f"{write_overlay(selected, to, base)} patches in {to}")
     else:
-        print_advice(selected, output, prices, findings=findings, joint=together)
+        print_advice(selected, output, prices, findings=findings, joint=joint_advices)
     finished(shown)
 
 
-def asked_for(advices: Sequence[Advice], given: AdviceOptions, settings: Settings, share: float | None) -> list[Advice]:
+def selection(advices: Sequence[Advice], given: AdviceOptions, settings: Settings, share: float | None) -> list[Advice]:
     """Advice on the workloads that are named, of a kind and severity; with `share` only what moves by more."""
     from forecaster.vertical.admission.advice import moved
 

@@ -94,7 +94,7 @@ def forecast_minutes(
     for minute in range(measurements.minutes):
         for signal in signals:
             values[signal][minute] = (
-                _asked(forecaster, histories, signal, request.span, measurements.instant(minute))
+                _peaks(forecaster, histories, signal, request.span, measurements.instant(minute))
                 if minute % request.every == 0
                 else values[signal][minute - 1]
             )
@@ -129,7 +129,7 @@ def key_of(measurements: Measurements, signals: Sequence[Signal], request: Forec
     return digest.hexdigest()
 
 
-def _asked(
+def _peaks(
     forecaster: Forecaster, histories: Mapping[Signal, ServiceHistory], signal: Signal, span: PeakSpan, now: datetime
 ) -> Floats:
     """[level, series]."""

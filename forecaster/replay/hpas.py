@@ -126,29 +126,31 @@ class Hpas:
         self,
         kinds: Sequence[Kind],
         targets: TargetColumns,
-        least: Counts,
-        most: Counts,
+        min_replicas: Counts,
+        max_replicas: Counts,
         behavior: Behavior | None,
         sync_period: timedelta,
     ) -> None:
-        self._kinds, self._targets, self._least, self._most = kinds, targets, least, most
-        tolerance, rows = tolerance_of(behavior, SHIPPED), len(least)
+        self._kinds, self._targets, self._min_replicas, self._max_replicas = kinds, targets, min_replicas, max_replicas
+        tolerance, rows = tolerance_of(behavior, SHIPPED), len(min_replicas)
         self._band = Band(np.full(rows, tolerance.lowest), np.full(rows, tolerance.highest))
         self._limits: _Limits = (
-            _Shipped(rows, most, sync_period) if behavior is None else _Behaved(rows, most, behavior, sync_period)
+            _Shipped(rows, max_replicas, sync_period)
+            if behavior is None
+            else _Behaved(rows, max_replicas, behavior, sync_period)
         )
 
     def replicas(self, pods: Pods, usage: Mapping[str, Usage], floor: Counts, sync: int) -> Counts:
         """Replicas [row] after one pass, with `minReplicas` raised to the floor, though never above `maxReplicas`."""
         current = pods.desired
-        least = np.maximum(self._least, np.minimum(floor, self._most))
+        min_replicas = np.maximum(self._min_replicas, np.minimum(floor, self._max_replicas))
         recommended = combined(self._proposals(pods, usage), current)
-        inside = (current >= least) & (current <= self._most)
+        inside = (current >= min_replicas) & (current <= self._max_replicas)
         counts = recommended.valid & inside & (current > 0)
-        limited = self._limits.limited(recommended.replicas, counts, current, least, sync)
+        limited = self._limits.limited(recommended.replicas, counts, current, min_replicas, sync)
         if counts.all():
             return limited
-        bounded = np.minimum(np.maximum(current, least), self._most)
+        bounded = np.minimum(np.maximum(current, min_replicas), self._max_replicas)
         return np.where(counts, limited, np.where(inside | (current == 0), current, bounded))
 
     def moved(self, change: Counts, sync: int) -> None:
@@ -171,14 +173,16 @@ class Hpas:
 class _Shipped:
     """HPA rules §10: no `behavior`."""
 
-    def __init__(self, rows: int, most: Counts, sync_period: timedelta) -> None:
+    def __init__(self, rows: int, max_replicas: Counts, sync_period: timedelta) -> None:
         entries = SHIPPED.downscale_stabilization // sync_period + 1
-        self._most, self._highest = most, SlidingWindow(np.maximum, entries, rows)
+        self._max_replicas, self._highest = max_replicas, SlidingWindow(np.maximum, entries, rows)
 
-    def limited(self, replicas: Counts, counts: Flags, current: Counts, least: Counts, sync: int) -> Counts:
+    def limited(self, replicas: Counts, counts: Flags, current: Counts, min_replicas: Counts, sync: int) -> Counts:
         highest = self._highest.push(_entry(np.maximum, replicas, counts, current, first=sync == 0))
         growth = np.maximum(SHIPPED.growth.factor * current, SHIPPED.growth.minimum).astype(np.int64)
-        return np.where(highest < least, least, np.minimum(highest, np.minimum(self._most, growth)))
+        return np.where(
+            highest < min_replicas, min_replicas, np.minimum(highest, np.minimum(self._max_replicas, growth))
+        )
 
     def moved(self, change: Counts, sync: int) -> None:
         """Do nothing: no change is remembered."""
@@ -187,20 +191,20 @@ class _Shipped:
 class _Behaved:
     """HPA rules §11: `spec.behavior`."""
 
-    def __init__(self, rows: int, most: Counts, behavior: Behavior, sync_period: timedelta) -> None:
+    def __init__(self, rows: int, max_replicas: Counts, behavior: Behavior, sync_period: timedelta) -> None:
         up, down = windows(behavior, SHIPPED.downscale_stabilization)
-        self._most, self._rules, self._waits = most, behavior, (bool(up), bool(down))
+        self._max_replicas, self._rules, self._waits = max_replicas, behavior, (bool(up), bool(down))
         self._lowest = SlidingWindow(np.minimum, _younger_than(up, sync_period), rows)
         self._highest = SlidingWindow(np.maximum, _younger_than(down, sync_period), rows)
         self._ups = ScaleEvents(rows, behavior.scale_up.policies, sync_period)
         self._downs = ScaleEvents(rows, behavior.scale_down.policies, sync_period)
 
-    def limited(self, replicas: Counts, counts: Flags, current: Counts, least: Counts, sync: int) -> Counts:
+    def limited(self, replicas: Counts, counts: Flags, current: Counts, min_replicas: Counts, sync: int) -> Counts:
         up, down = (sync == 0 and waits for waits in self._waits)
         lowest = self._lowest.push(_entry(np.minimum, replicas, counts, current, first=up))
         highest = self._highest.push(_entry(np.maximum, replicas, counts, current, first=down))
         stabilized = np.minimum(np.maximum(current, lowest), highest)
-        return self._rated(stabilized, counts, current, least, sync)
+        return self._rated(stabilized, counts, current, min_replicas, sync)
 
     def moved(self, change: Counts, sync: int) -> None:
         for events, by in ((self._ups, change), (self._downs, -change)):
@@ -208,17 +212,17 @@ class _Behaved:
             if rows.size:
                 events.record(rows, by[rows], sync)
 
-    def _rated(self, stabilized: Counts, counts: Flags, current: Counts, least: Counts, sync: int) -> Counts:
+    def _rated(self, stabilized: Counts, counts: Flags, current: Counts, min_replicas: Counts, sync: int) -> Counts:
         """§11.2 for the rows that move."""
         result = stabilized.copy()
         rises = np.flatnonzero(counts & (stabilized > current))
         if rises.size:
             limit = np.maximum(self._limit(rises, current[rises], sync, up=True), current[rises])
-            result[rises] = np.minimum(stabilized[rises], np.minimum(self._most[rises], limit))
+            result[rises] = np.minimum(stabilized[rises], np.minimum(self._max_replicas[rises], limit))
         falls = np.flatnonzero(counts & (stabilized < current))
         if falls.size:
             limit = np.minimum(self._limit(falls, current[falls], sync, up=False), current[falls])
-            result[falls] = np.maximum(stabilized[falls], np.maximum(least[falls], limit))
+            result[falls] = np.maximum(stabilized[falls], np.maximum(min_replicas[falls], limit))
         return result
 
     def _limit(self, rows: Counts, current: Counts, sync: int, *, up: bool) -> Counts:

@@ -70,7 +70,7 @@ class Span(NamedTuple):
 
     begin: datetime
     until: datetime
-    said: str
+    text: str
 
 
 def past_forecast(facts: WhatIfFacts, signal: Signal, lead: timedelta | None = None) -> PastForecast:

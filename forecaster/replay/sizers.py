@@ -125,7 +125,7 @@ class Ours:
         ratio = np.where(np.isnan(request), LIMIT_RATIO, limit / request)
         if self.resource == "cpu":
             cpu_request = np.where(np.isnan(request), np.nan, request)
-            ahead = self._load_ahead(used, at)
+            ahead = self._load_forecast(used, at)
             return ContainerPanel(
                 *(used, silent, STEPS_A_DAY, cpu_request, cpu_request * ratio, unknown, unknown, floor * 0),
                 growth=np.ones(self.rows) if ahead is None else ahead.growth,
@@ -133,7 +133,7 @@ class Ours:
             )
         return ContainerPanel(silent, used, STEPS_A_DAY, unknown, unknown, request, limit, floor, np.ones(self.rows))
 
-    def _load_ahead(self, used: Doubles, at: int) -> LoadForecast | None:
+    def _load_forecast(self, used: Doubles, at: int) -> LoadForecast | None:
         """One pod carries the whole load; nothing where it is not forecast."""
         if self.foreseen is None or self.policy.load_forecast == "ignore":
             return None
@@ -232,13 +232,13 @@ class LoadForecasts:
     load: Load
     model: str = MODEL
     fitted: dict[int, models.Fitted] = field(default_factory=dict)
-    said: dict[tuple[int, int], PeakQuantiles] = field(default_factory=dict)
+    peaks: dict[tuple[int, int], PeakQuantiles] = field(default_factory=dict)
 
     def at(self, column: int, ahead: int) -> PeakQuantiles:
         """[row] quantiles of the highest value of so many points from `column` on, from what was before it."""
-        if (column, ahead) not in self.said:
-            self.said[column, ahead] = self._forecast(column, ahead)
-        return self.said[column, ahead]
+        if (column, ahead) not in self.peaks:
+            self.peaks[column, ahead] = self._forecast(column, ahead)
+        return self.peaks[column, ahead]
 
     def _forecast(self, column: int, ahead: int) -> PeakQuantiles:
         peak = self._fitted_by(column).update(self._panel(column)).forecast_peak(models.StepWindow(1, ahead), _LEVELS)

@@ -85,8 +85,8 @@ class Axis:
 def linear(values: Sequence[float], *, from_zero: bool = False) -> Axis:
     """An axis around these values, with a little room."""
     low, high = (0.0 if from_zero else min(values)), max(values)
-    room = (high - low) * 0.04 or abs(high) * 0.1 or 1.0
-    return Axis(low if from_zero else low - room, high + room)
+    padding = (high - low) * 0.04 or abs(high) * 0.1 or 1.0
+    return Axis(low if from_zero else low - padding, high + padding)
 
 
 def logarithmic(values: Sequence[float]) -> Axis:

@@ -49,7 +49,7 @@ class PrintedColumn:
         return max(map(len, (self.head, *self.cells)))
 
     @property
-    def least(self) -> int:
+    def min_width(self) -> int:
         """The width below which something would be cut: for sentences that of the longest word."""
         if not self.words:
             return self.width
@@ -101,7 +101,7 @@ def fitting(columns: Sequence[PrintedColumn], width: int | None) -> list[Printed
     shown = list(columns)
     if width is None:
         return shown
-    while _taken(column.least for column in shown) > width and any(column.rank for column in shown):
+    while _taken(column.min_width for column in shown) > width and any(column.rank for column in shown):
         shown.remove(max(shown, key=lambda column: column.rank))
     return shown
 
@@ -113,9 +113,9 @@ def _taken(widths: Iterable[int]) -> int:
 
 def table_rows(columns: Sequence[PrintedColumn], width: int | None) -> list[list[str]]:
     """The lines of the head and of every row."""
-    room = UNBOUNDED if width is None else width
-    spare = room - _taken(column.least for column in columns)
-    widths = [min(column.width, column.least + max(spare, 0)) for column in columns]
+    available = UNBOUNDED if width is None else width
+    spare = available - _taken(column.min_width for column in columns)
+    widths = [min(column.width, column.min_width + max(spare, 0)) for column in columns]
     heads = [column.head.upper() for column in columns]
     rows = zip(*(column.cells for column in columns), strict=True)
     return [_lines(cells, columns, widths) for cells in (heads, *rows)]
