@@ -1,4 +1,4 @@
-"""Adaptive: what the service uses; a mixture of experts, each weighted by what came true of it on this very series."""
+"""Adaptive: the service's default; a mixture of experts, each weighted by its past success on this very series."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ SERIES_PER_REPLAY = 16
 
 
 class AdaptiveState(NamedTuple):
-    """What is known of the experts [series, reach, level, expert], what they know, and when more is learned."""
+    """State of the experts [series, reach, level, expert], their learned values, and the time of the next update."""
 
     losses: ExpertLosses
     experts: LearnedExperts
@@ -92,7 +92,7 @@ class Adaptive:
         return Prior(self.similar).fit(panel)
 
     def followed(self, history: Panel, learned: AdaptiveState, known_until: datetime) -> AdaptiveState:
-        """What is learned from bins that were not known before: hours that came true."""
+        """Return the state after learning from newer bins: hours whose outcome is now known."""
         losses, moved = learned.losses, False
         for rows, panel in learned.turns.matured(history, known_until):
             if not moved:
@@ -105,7 +105,7 @@ class Adaptive:
         return learned._replace(losses=losses) if moved else learned
 
     def stacked(self, learned: Sequence[AdaptiveState], step: timedelta) -> AdaptiveState | None:
-        """What was learned of several panels, None where they reached back differently far."""
+        """Join the states of several panels; None where their histories have different lengths."""
         experts = LearnedExperts.stacked([state.experts for state in learned], step)
         if experts is None:
             return None
@@ -113,7 +113,7 @@ class Adaptive:
         return AdaptiveState(losses, experts, Turns.stacked([state.turns for state in learned], step))
 
     def part(self, learned: AdaptiveState, rows: slice | npt.NDArray[np.intp]) -> AdaptiveState:
-        """What was learned of some series."""
+        """Return the state of some series."""
         return AdaptiveState(learned.losses.of(rows), learned.experts.of(rows), learned.turns.of(rows))
 
     def reach(self, history: Panel) -> int:

@@ -1,4 +1,4 @@
-"""The contract every model keeps; public, so that the writer of a model can test it before it is used.
+"""The contract of every model; public, so that the author of a model can test it before use.
 
 check_model(model) runs all of it and raises ContractError with the promise that broke, the panel that broke it and the
 remedy.
@@ -35,7 +35,7 @@ ORDINARY = "an ordinary panel"
 
 
 def check_model(model: Model) -> None:
-    """All checks, one after the other.
+    """Run all checks, one after the other.
 
     A model that says `pooled = True` learns from all series of a panel together. It need not say of a series alone what
     it says of it among others; no unit, no order and no name of other series may matter instead.
@@ -104,7 +104,7 @@ def check_whole_weeks(model: Model) -> None:
 
 
 def check_no_future(model: Model) -> None:
-    """What comes after the origin changes nothing."""
+    """Check that values after the origin change nothing."""
     panel = ordinary()
     origin = panel.end - timedelta(hours=12)
     known = panel.until(origin)
@@ -181,7 +181,7 @@ def ordinary(series: int = 3, days: int = 16) -> Panel:
 
 
 def bad_panels() -> dict[str, Panel]:
-    """What history can look like on a bad day, by name."""
+    """Return difficult histories, by name."""
     base = ordinary(1).values[0]
     bins = np.arange(len(base))
     day = bins // DAY_BINS

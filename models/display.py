@@ -1,4 +1,4 @@
-"""How panels, forecasts and backtests show themselves in a notebook: a line, a small table, a sparkline a series.
+"""Display of panels, forecasts and backtests in a notebook: a line, a small table, a sparkline per series.
 
 HTML and SVG text of our own: a notebook shows it without matplotlib, on light and on dark ground.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .panel import Floats, Panel
 
 DEMAND, FORECAST, SHORTAGE, CAPACITY = "#0b5cad", "#0a7d5f", "#c8481a", "#5f6770"
-"""Colours with one meaning each, in every picture: told apart by eyes that confuse red and green."""
+"""Colours with one meaning each, in every picture, also for eyes that confuse red and green."""
 WIDTH, HEIGHT = 180, 28
 DISPLAY_POINTS = 120
 DISPLAY_ROWS = 12

@@ -68,12 +68,12 @@ def seasonal_scale(history: Floats, season: int) -> Floats:
 
 SCORED_LEVELS = (0.5, 0.9, 0.95)
 EVALUATION_WINDOW = 14 * DAY
-"""What a model sees of the past, as in the service."""
+"""History that a model sees, as in the service."""
 
 
 @dataclass(frozen=True)
 class Score:
-    """How well one model did on a panel, per series; NaN where it was never scored, losses also where it never changes.
+    """Score of one model on a panel, per series; NaN where never scored, losses also where it never changes.
 
     Attributes:
         loss: sQL, 2 · mean pinball over the levels / mean change over a day, summed over origins before dividing.
@@ -167,7 +167,7 @@ class Backtest:
 
     @property
     def levels(self) -> tuple[float, ...]:
-        """The quantile levels asked for."""
+        """Quantile levels of the forecasts."""
         return self.forecasts[0].levels
 
     @cached_property
@@ -203,7 +203,7 @@ class Backtest:
 
     @property
     def unscored(self) -> float:
-        """Share of the values asked for of which nothing is known that came."""
+        """Share of the forecast values whose outcome is not known."""
         came = [actual_after(self.panel, forecast.origin, forecast.steps) for forecast in self.forecasts]
         return float(np.isnan(came).mean())
 

@@ -66,7 +66,7 @@ class ExpertLosses(NamedTuple):
     def of(
         self, rows: int | slice | npt.NDArray[np.intp] | tuple[slice | npt.NDArray[np.intp] | int, ...]
     ) -> ExpertLosses:
-        """A part of it."""
+        """Return a part of it."""
         return ExpertLosses(self.regret[rows], self.energy[rows])
 
     def weights(self, first: Floats) -> Floats:
@@ -120,14 +120,14 @@ MEDIAN = TRAINING_LEVELS.index(0.5)
 
 
 def reach_of(window: StepWindow) -> int:
-    """Which origins speak for a window."""
+    """Return the reach whose origins are comparable with a window."""
     if window.last > NEAR_BINS:
         return FAR
     return ONE if window.steps == 1 else PEAK
 
 
 class LearnedExperts(NamedTuple):
-    """What experts know of series.
+    """Learned values of the experts.
 
     Attributes:
         equations: of the ridge, of history at the level of today.

@@ -214,7 +214,7 @@ class FittedRule(Generic[Learned]):
         )
 
     def _unspoken_reasons(self, history: Panel, steps: int) -> list[str]:
-        """Why the rule could not speak for any of these series."""
+        """Return the reasons why the rule has no forecast for any of these series."""
         reach = self.rule.reach(history) if isinstance(self.rule, KnowsReach) else steps
         why = _too_short(history, self.rule.name)
         if 0 < reach < steps:

@@ -44,7 +44,7 @@ class StepWindow:
 
 @dataclass(frozen=True, slots=True)
 class Provenance:
-    """Which model spoke for which series, and for which series none can.
+    """The model behind each series' forecast, and the series without a forecast.
 
     Attributes:
         keys: the series that have a forecast, in the order of its rows.
@@ -159,7 +159,7 @@ class Peak:
 
 
 def level_index(levels: Sequence[float], level: float) -> int:
-    """Position of a level; QuestionError when it was not asked for."""
+    """Position of a level; QuestionError when it is not in the forecast."""
     near = [i for i, known in enumerate(levels) if isclose(known, level)]
     if not near:
         raise QuestionError(f"the forecast has no level {level}; its levels are {tuple(levels)}")

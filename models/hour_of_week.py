@@ -75,13 +75,13 @@ class HourOfWeek:
 
 
 def same_hours(hours: Bins) -> list[Bins]:
-    """Positions of coming bins, those of one hour together."""
+    """Return the positions of coming bins, grouped by hour."""
     changes = np.flatnonzero(np.diff(hours)) + 1
     return np.split(np.arange(len(hours)), changes)
 
 
 def like(clock: Clock, off: npt.NDArray[np.bool_], known: int, target: int) -> Bins:
-    """Known bins of the same hour and kind of day as a target, those of the same weekday repeated."""
+    """Return known bins of the same hour and kind of day as a target, repeating those of the same weekday."""
     same_hour = clock.hour[:known] == clock.hour[target]
     same_hour |= not same_hour.any()  # bins of a day begin at another hour after the clocks change
     same_kind = same_hour & (off[:known] == off[target])

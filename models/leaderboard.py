@@ -33,7 +33,7 @@ REFERENCE = "seasonal-naive-day"
 
 @dataclass(frozen=True, repr=False)
 class Leaderboard:
-    """What `compare` found.
+    """Results of `compare`.
 
     Attributes:
         tests: the backtest of each model, by name, in the order in which they were asked for.
@@ -161,7 +161,7 @@ def relative(loss: Floats, base: Floats, axis: int | None = None) -> Floats:
 
 
 def _specs(models: Sequence[str | Model], reference: str) -> dict[str, Model]:
-    """Return the models by name; a name with settings stays as it was asked for."""
+    """Return the models by name; a name with settings stays as it was written."""
     from . import create  # noqa: PLC0415  the catalogue imports every model; this module is no part of it
 
     named = [(model, create(model)) if isinstance(model, str) else (model.name, model) for model in models]

@@ -1,4 +1,4 @@
-"""What every model is: a frozen spec that learns from a panel and gives something that can be asked."""
+"""Protocols of models: a frozen spec that learns from a panel and returns a fitted model, which forecasts."""
 
 from __future__ import annotations
 
@@ -71,13 +71,13 @@ class HasStandIn(Protocol):
 
 @runtime_checkable
 class Stacks(Protocol):
-    """A fitted model of some series that can be asked together with those of others: large arrays cost less a series.
+    """A fitted model that can forecast together with others: large arrays cost less per series.
 
-    What is said of a series is the same alone, but for the order in which floating-point numbers are added up.
+    The forecast of a series is the same alone, but for the order in which floating-point numbers are added.
     """
 
     def stacked(self, others: Sequence[Fitted]) -> Fitted | None:
-        """One model, without samples, of its own series and then those of the others; None if they are not alike."""
+        """Return one model, without samples, of its own series, then the others'; None if they differ in kind."""
 
     def part(self, rows: slice | npt.NDArray[np.intp]) -> Fitted:
         """The model of some of its series, without samples; of neighbours what was learned is shared, not copied."""

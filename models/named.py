@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .model import Model
 
 LITERALS = (bool, int, float, str, tuple, list, dict, set, type(None))
-"""What brackets can say: a setting with another default, such as a calendar, can be given in Python alone."""
+"""Types of settings in brackets: others, such as a calendar, can be given in Python alone."""
 WITH_SETTINGS = re.compile(r"([^()]+)\((.*)\)", re.DOTALL)
 Made = TypeVar("Made")
 

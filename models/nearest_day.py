@@ -71,7 +71,7 @@ class NearestDay:
 
 
 class NearDays(NamedTuple):
-    """How many days back the near days are, and how much each counts: both [series, origin, nearest]."""
+    """Distance of the near days in days, and the weight of each: both [series, origin, nearest]."""
 
     back: Bins
     weight: Floats
@@ -79,7 +79,7 @@ class NearDays(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Followers:
-    """How much of the present difference to the near days remains: weights [series, column, anchor]."""
+    """Remaining share of the present difference to the near days: weights [series, column, anchor]."""
 
     spec: NearestDay
     anchors: Bins

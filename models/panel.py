@@ -133,7 +133,7 @@ class Panel:
         return self.start + self.length * self.step
 
     def bins(self, duration: timedelta) -> int:
-        """How many whole bins fit into a duration."""
+        """Return the number of whole bins in a duration."""
         return duration // self.step
 
     def last(self, duration: timedelta) -> Panel:
@@ -208,7 +208,7 @@ def trusted(values: Floats, start: datetime, step: timedelta, keys: tuple[str, .
 
 
 def _parts_within(needed: Sequence[str], parts: Sequence[str]) -> bool:
-    """Whether the parts asked for come among these, in order."""
+    """Whether the requested parts occur among these, in order."""
     left = iter(parts)
     return all(part in left for part in needed)
 

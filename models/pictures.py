@@ -135,7 +135,7 @@ def plot_forecast(forecast: Forecast, panel: Panel | None = None, keys: Sequence
 
 
 def plot_cut_offs(test: Backtest, key: str, count: int) -> Figure:
-    """What was forecast of one series at the origins of its largest errors, and what came."""
+    """Plot the forecasts of one series at the origins of its largest errors, and the outcome."""
     places = test.worst_origins(key, count)
     figure, axes = figure_of(-(-len(places) // 2), columns=2)
     row = test.panel.keys.index(key)

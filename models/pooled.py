@@ -46,7 +46,7 @@ class Regression(Protocol):
 
 @dataclass(frozen=True)
 class Pooled(ABC):
-    """A regression that learns from all series together; speaks for series of a day and more, twelve steps ahead.
+    """A regression that learns from all series together; forecasts series of a day and more, twelve steps ahead.
 
     Attributes:
         rows: examples learned from, shared by all series; more of them brought less than richer columns did.

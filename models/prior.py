@@ -75,7 +75,7 @@ def quantiles(network: Network, context: Floats, window: Floats) -> Floats:
 
 
 def _further(network: Network, first: Floats, window: Floats) -> Floats:
-    """What the layers make of a few origins; sums are added in place, as new arrays would cost time."""
+    """Apply the layers to a few origins; sums are added in place, as new arrays would cost time."""
     hidden = standard(window, network.window_mean, network.window_spread) @ network.window
     hidden += first[:, None, :]
     deep = leaky(hidden) @ network.hidden
@@ -94,7 +94,7 @@ def standard(inputs: Floats, mean: Floats, spread: Floats) -> Floats:
 
 
 def leaky(value: Floats) -> Floats:
-    """The value, a hundredth of it below 0."""
+    """Return the value, or a hundredth of it below 0."""
     low = LEAK * value
     return np.asarray(np.maximum(value, low, out=low))
 
@@ -120,7 +120,7 @@ class Views(NamedTuple):
 
 
 Nothing: TypeAlias = tuple[()]
-"""What a model learned that learns nothing."""
+"""State of a model that learns nothing."""
 
 
 @dataclass(frozen=True)

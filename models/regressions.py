@@ -85,7 +85,7 @@ class Standard(NamedTuple):
 
 @dataclass(frozen=True)
 class Linear:
-    """What is expected, the logarithm of how far off it is, and quantiles of the errors in units of that.
+    """Expected value, the logarithm of its error's size, and quantiles of the errors in units of that size.
 
     Location and scale by least squares: heteroscedastic regression as in Harvey 1976.
     """

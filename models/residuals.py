@@ -1,8 +1,9 @@
-"""Residuals: what models said minus what came, and what that says about the spread of what is expected now.
+"""Residuals: past forecasts minus outcomes, and the spread of present forecasts that follows from them.
 
-A model that knows only what it expects writes an `Expects`; `fitted_residuals` makes the fitted model of it. The
+A model that has expected values only writes an `Expects`; `fitted_residuals` makes the fitted model of it. The
 quantiles of a step are quantiles of the residuals as many steps ahead. The quantiles of a peak come from adding every
-past path of residuals to the expected path and taking the largest value of each, so they know how steps move together.
+past path of residuals to the expected path and taking the largest value of each, so they include how steps move
+together.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ NUMBERS_AT_ONCE = 16_000_000
 
 
 class Expects(Protocol):
-    """What a model learned, able to say what it expects; a value."""
+    """Learned state of a model that returns expected values."""
 
     def expected(self, history: Panel, steps: int) -> Floats:
         """[series, step] after the end of `history`, which continues what was learned from; NaN where it cannot say."""
@@ -136,7 +137,7 @@ def blind(series: int) -> Residuals:
 
 
 class LearnedResiduals(NamedTuple):
-    """What is expected, and how wrong that was."""
+    """Expected values, and their past errors."""
 
     expects: Expects
     residuals: Residuals
@@ -148,7 +149,7 @@ class Judged:
 
     name: str
     failures: Mapping[str, str] = field(default_factory=dict)
-    """Why it expects nothing of some series, by key."""
+    """Reasons why some series have no expected values, by key."""
 
     def paths(self, history: Panel, learned: LearnedResiduals, steps: int, levels: Sequence[float]) -> Floats:
         """[series, quantile, step]."""

@@ -33,7 +33,7 @@ RIDGE_WINDOWS = (
 
 
 class Equations(NamedTuple):
-    """What was learned, in the unit of each series as it was then.
+    """Learned coefficients, in the unit of each series at the time of learning.
 
     Attributes:
         regressors: what the columns mean.
@@ -206,7 +206,7 @@ def _nothing(series: int, horizon: int) -> tuple[Floats, ...]:
 
 
 def _solve(spec: Ridge, scaled: Floats, regressors: Regressors) -> tuple[Floats, Floats]:
-    """Solve the normal equations of each step for all series at once; what was a gap counts as it was filled."""
+    """Solve the normal equations of each step for all series at once; gaps count as they were filled."""
     origins = regressors.origins(spec.horizon)
     columns = regressors.columns(scaled, origins)
     targets = np.stack([scaled[:, origins + h] for h in range(1, spec.horizon + 1)], axis=2)

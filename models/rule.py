@@ -67,7 +67,7 @@ class KnowsFailures(Protocol):
 
     @property
     def failures(self) -> Mapping[str, str]:
-        """Why not, by key."""
+        """Reasons why there is none, by key."""
 
 
 @runtime_checkable
@@ -75,7 +75,7 @@ class Follows(Protocol):
     """A rule that goes on learning from new bins between fits."""
 
     def followed(self, history: Panel, learned: Any, known_until: datetime) -> Any:
-        """What is learned after the bins of `history` that begin at `known_until` or later; a new value."""
+        """Return the state after learning from the bins of `history` that begin at `known_until` or later."""
 
 
 @runtime_checkable
@@ -102,9 +102,9 @@ class GrowingColumns:
 
 
 class FreeColumns(NamedTuple):
-    """What lies behind a panel of which the latest bin is the column before `end`.
+    """Spare columns behind a panel whose latest bin is the column before `end`.
 
-    Another panel of the same columns that is continued finds the next one taken, and gets a copy.
+    A second panel that continues the same columns finds the next one taken, and gets a copy.
     """
 
     columns: GrowingColumns

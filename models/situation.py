@@ -33,7 +33,7 @@ MIN_SCALE = 1e-6
 
 
 class OriginSituation(NamedTuple):
-    """What is known at origins of series.
+    """Facts known at origins of series.
 
     Attributes:
         values: [series, time] without gaps.
@@ -147,7 +147,7 @@ def _spread(day: int, level: Floats, scale: Floats, view: Trailing, moved: Moved
 
 
 def _rhythm(values: Floats, origins: Origins, day: int, level: Floats, scale: Floats, view: Trailing) -> Floats:
-    """[feature, series, origin]: how far the last hours are off those of yesterday and last week; the usual level."""
+    """[feature, series, origin]: differences of the last hours to those of yesterday and last week; the usual level."""
     parts = []
     for width in (max(1, w) for w in (3, day // 24, day // 8, day // 4)):
         latest = view.mean(width)

@@ -1,4 +1,4 @@
-"""Spread: empirical quantiles of errors, and how a quantile of any level is read from a short table of them."""
+"""Spread: empirical quantiles of errors, and quantiles of any level read from a short table of them."""
 
 from __future__ import annotations
 

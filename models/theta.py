@@ -24,7 +24,7 @@ LIBRARY_ERRORS = (ArithmeticError, IndexError, RuntimeError, TypeError, ValueErr
 
 
 class ThetaLine(NamedTuple):
-    """What Theta learns of each series: smoothing and drift [series], season [series, bin of the day]."""
+    """Learned values of Theta per series: smoothing and drift [series], season [series, bin of the day]."""
 
     smoothing: Floats
     drift: Floats

@@ -168,7 +168,7 @@ Trailing: TypeAlias = AtOrigins | AtLatest
 
 
 def blocks(count: int) -> Iterator[slice]:
-    """So many series in slices of `SERIES_AT_ONCE` at most."""
+    """Yield so many series in slices of `SERIES_AT_ONCE` at most."""
     return (slice(first, last) for first, last in pairwise([*range(0, count, SERIES_AT_ONCE), count]))
 
 

@@ -1,4 +1,4 @@
-"""The command line. A command is imported when it is asked for: `run` loads no other, and `--help` loads none."""
+"""The command line. A command is imported when it is used: `run` imports no other, and `--help` imports none."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ BACKTEST_HEADS = ("recommender", "setting", "slack", "over limit", "time over re
 
 
 class SizeOutcomeView(msgspec.Struct, frozen=True):
-    """What one setting of a recommender would have led to; of slack the mean of the containers' ratios."""
+    """Result of one setting of a recommender; slack is the mean of the containers' ratios."""
 
     recommender: str
     setting: str

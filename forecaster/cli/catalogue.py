@@ -32,7 +32,7 @@ DOCUMENTS = {
     "store move": "cli.store:MovedView",
     "tune": "cli.tune:TuningView",
 }
-"""Type of each command's document, as `MODULE:TYPE` in forecaster; imported when its schema is asked for."""
+"""Type of each command's document, as `MODULE:TYPE` in forecaster; imported when its schema is printed."""
 
 
 def schema_of(command: str) -> dict[str, Any]:

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from forecaster.store.state import StateSettings
 
 AFTER = timedelta(minutes=30)
-"""How far `why-not` looks for what came."""
+"""Time after the decision in which `why-not` looks for its effect."""
 Named = Annotated[
     str, typer.Argument(metavar="NAMESPACE/NAME", help="The workload; shell patterns.", autocompletion=workload_names)
 ]
@@ -120,7 +120,7 @@ def _decision(recommendation: Recommendation) -> Iterator[str]:
 
 
 def _effect(target: Workload, recommendation: Recommendation, policy: Policy) -> Iterator[str]:
-    """What lies between a recommendation and pods."""
+    """Yield the steps between a recommendation and pods."""
     from forecaster.domain.published import own_metric
 
     hpa = target.autoscaler

@@ -94,7 +94,7 @@ def explain(
 
 @dataclass(frozen=True)
 class Explanations:
-    """What is said of the workloads of one cycle; what is the same for all of them is made once."""
+    """Explanations of the workloads of one cycle; parts shared by all workloads are made once."""
 
     cycle: Cycle
     outcome: Outcome
@@ -118,7 +118,7 @@ class Explanations:
             self.write(ids, html, paths)
 
     def print(self, ids: Sequence[WorkloadId], output: DocumentOutput) -> None:
-        """All of it, one workload after the other."""
+        """Print the explanations, one workload after the other."""
         from forecaster.report.plot import windows_of
         from forecaster.report.printed import print_json, print_text, print_yaml
         from forecaster.report.recommendations import ExplanationsDocument
@@ -131,7 +131,7 @@ class Explanations:
             (print_json if output is DocumentOutput.JSON else print_yaml)(document)
 
     def write(self, ids: Sequence[WorkloadId], path: Path, paths: Paths) -> None:
-        """All of it as a page."""
+        """Write the explanations as a page."""
         from forecaster.cli.streams import write_file
         from forecaster.report.explained_page import Explained, explained_page
 
@@ -152,7 +152,7 @@ class Explanations:
         return [head, *(f"  {line}" for line in past if line), *lines]
 
     def lines(self, id_: WorkloadId) -> list[str]:
-        """Inputs, steps, decision; what the HPA does with it; what else was asked for. No name makes a line."""
+        """Return the lines of inputs, steps and decision, and of the HPA's answer. No name breaks a line."""
         from forecaster.horizontal.explain import explanation
 
         place = self._places[id_]
@@ -173,7 +173,7 @@ class Explanations:
         return Document(recommendation_view(self.outcome.recommendations[place]), self.lines(id_))
 
     def _consequences(self, place: int) -> list[str]:
-        """What the HPA does with the offer, what the cluster says to the sizes, count and size together."""
+        """Return the HPA's answer to the offer, the cluster's answer to the sizes, and the joint choice."""
         from forecaster.horizontal.hpa_next import next_sync
         from forecaster.publish.values import encoded_readers, values_for
 
@@ -198,7 +198,7 @@ class Explanations:
 
     @cached_property
     def _offers(self) -> OfferedCycle:
-        """What others may read of all workloads."""
+        """Return the offers of all workloads."""
         from forecaster.publish.publisher import offered_cycle
 
         decided = cast("DecidedRows", self.outcome.recommendations)
@@ -207,7 +207,7 @@ class Explanations:
 
 
 def _live_facts(cycle: Cycle, workload: Workload) -> tuple[Behavior | None, list[str]]:
-    """The behavior of its HPA, and which source told which fact; nothing where the API server is not asked."""
+    """Return the behavior of the HPA, and the source of each fact; empty where the API server is disabled."""
     from forecaster.sources.live_source import LiveSource
 
     if not isinstance(cycle.source, LiveSource):
@@ -217,7 +217,7 @@ def _live_facts(cycle: Cycle, workload: Workload) -> tuple[Behavior | None, list
 
 
 def _policy_origins(policies: Policies, id_: WorkloadId) -> list[str]:
-    """What states each setting of its policy that is no default, over what, and which layers are left out."""
+    """Say which layer states each setting that is no default, over which other, and which layers are left out."""
     from forecaster.domain.layers import leaf_origins, origin_sentences
 
     refused = [f"Policy: {layer.origin} is left out: {why}." for layer, why in policies.refused(id_)]
@@ -225,7 +225,7 @@ def _policy_origins(policies: Policies, id_: WorkloadId) -> list[str]:
 
 
 def _recommended_only(recommendation: Recommendation) -> list[str]:
-    """Why the HPA will not do what is recommended, where it cannot know it."""
+    """Say why the HPA cannot know the recommendation and so will not follow it."""
     from forecaster.domain.decision import Reason
     from forecaster.domain.published import own_metric
 
@@ -290,7 +290,7 @@ def _joint_lines(cycle: Cycle, outcome: Outcome, cluster: Cluster | None) -> dic
 
 
 def _vpas(cluster: Cluster | None, settings: Settings, outcome: Outcome) -> Callable[[WorkloadId], list[str]]:
-    """What VPAs recommend for a workload, or why that is not known; nothing where it has none."""
+    """Return the lines about a workload's VPAs: recommendation, or why it is not known; empty without a VPA."""
     from forecaster.cli.snapshot import with_vpas
     from forecaster.vertical.admission.cluster import Cluster as Known
 
@@ -299,7 +299,7 @@ def _vpas(cluster: Cluster | None, settings: Settings, outcome: Outcome) -> Call
 
 
 def _prover(cluster: Cluster | None) -> Callable[[Workload, Recommendation], list[str]]:
-    """What the cluster would say to the sizes of a workload; nothing where its objects are not given."""
+    """Return the lines of a workload's admission proof; empty where the cluster's objects are not given."""
     if cluster is None:
         return lambda _workload, _recommendation: []
 

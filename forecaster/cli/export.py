@@ -82,7 +82,7 @@ def export(
 def _measured(
     settings: Settings, workload: str, at: str | None, whole: timedelta, fine: timedelta, shown: ShownProgress
 ) -> Bundle:
-    """What Prometheus has of the workloads of a pattern, what is decided about them, and what was."""
+    """Read the history and decisions of the workloads of a pattern, and decide about them."""
     from forecaster.app import traces
     from forecaster.app.clock import instant
     from forecaster.app.export import bundle_of, recorded_changes

@@ -1,4 +1,4 @@
-"""What `forecaster hpa` reads: manifests, pods, answers of the metrics APIs, or totals in place of the last two."""
+"""Inputs of `forecaster hpa`: manifests, pods, answers of the metrics APIs, or totals instead of the last two."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def _items(document: Any) -> list[Any]:
 SCALED_OBJECT = "ScaledObject"
 T = TypeVar("T")
 THRESHOLDS = ("threshold", "value", "targetValue", "lagThreshold", "queueLength", "target", "desiredReplicas")
-"""What KEDA's scalers call the amount of a pod, the most usual first."""
+"""Names of the amount per pod in KEDA's scalers, the most usual first."""
 
 
 def hpa_of_scaled_object(document: dict[str, Any]) -> dict[str, Any]:
@@ -197,7 +197,7 @@ def observation_of(
     request: Sequence[str],
     at: str | None,
 ) -> tuple[Observation, datetime]:
-    """What the HPA would see and when: from files where pods are given, else from totals."""
+    """Return the HPA's observation and its time: from files where pods are given, else from totals."""
     stated = None if at is None else instant(at)
     if pods is not None:
         try:
@@ -250,7 +250,7 @@ def _documents(path: Path) -> list[Any]:
 
 
 def _named(path: Path) -> str:
-    """What a file is called in a sentence."""
+    """Return the name of a file in a sentence."""
     return "standard input" if str(path) == "-" else str(path)
 
 

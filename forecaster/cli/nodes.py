@@ -1,4 +1,4 @@
-"""`forecaster nodes`: what node pools will be asked for, how many nodes that takes, and which pods would be evicted."""
+"""`forecaster nodes`: the coming requests of node pools, the nodes for them, and the pods that would be evicted."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def _buffer_writer(settings: Settings, namespace: str, log: telemetry.Log) -> Bu
 
 
 WATCH_STALE_INTERVALS = 3
-"""Cycles that may be missed before nothing is said any more."""
+"""Cycles that may be missed before the forecast counts as stale."""
 
 
 @dataclass(slots=True, eq=False)

@@ -86,10 +86,10 @@ def cycle_run(
     *,
     donors: bool = False,
 ) -> tuple[Cycle, Outcome]:
-    """A single cycle at the last full minute, or at the instant given, and what came of it; `pattern` is asked for.
+    """Run a single cycle at the last full minute, or at the given instant, for the workloads of `pattern`.
 
-    Forecasts step by step are put into `paths`, where they are wanted. Only the workloads of the pattern are read,
-    unless `donors` are wanted: a workload without two days of its own has half its forecast from others like it.
+    Forecasts step by step are put into `paths`, if given. Only the workloads of the pattern are read, unless `donors`
+    are needed: half the forecast of a workload with less than two days comes from others like it.
     """
     from forecaster.app.clock import instant
     from forecaster.app.compose import single_cycle

@@ -85,7 +85,7 @@ def settings_on(
     namespace: str | None,
     at: str | None,
 ) -> Iterator[tuple[Settings, str | None]]:
-    """The settings and the instant; with `demo` those of the recorded load, served while the block lasts."""
+    """Return the settings and the instant; with `demo` those of the recorded load, served while the block lasts."""
     if not demo:
         yield settings_of(config, prometheus, namespace), at
         return
@@ -105,7 +105,7 @@ def settings_of(config: Path | None, prometheus: str | None, namespace: str | No
 
 
 def given_of(prometheus: str | None, namespace: str | None) -> dict[str, object]:
-    """What the options say, as a layer of settings."""
+    """Return the options as a layer of settings."""
     from forecaster.sources.promql import expression_of
 
     given: dict[str, object] = {}
@@ -168,11 +168,11 @@ def narrowed(settings: Settings, pattern: str) -> Settings:
 def chosen(
     ids: Iterable[WorkloadId], pattern: str, settings: Settings | None = None, at: datetime | None = None
 ) -> set[WorkloadId]:
-    """The workloads of a pattern.
+    """Return the workloads of a pattern.
 
     Raises:
-        UnknownName: there is none, or none in these namespaces, and nothing failed that would explain it; near names
-            are those of `ids`, or of all that the Prometheus of the settings knows where only this was asked for.
+        UnknownName: there is none, or none in these namespaces, and no failure explains it; near names are those of
+            `ids`, or of all workloads in Prometheus where only this pattern was read.
     """
     from forecaster.errors import UnknownName
 

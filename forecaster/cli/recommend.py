@@ -70,7 +70,7 @@ Values = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class AdviceOptions:
-    """Which workloads, from where, at which prices, and by which terms the cluster is asked."""
+    """Selected workloads, their source, prices, and the terms of the admission proof."""
 
     prometheus: PrometheusUrl = None
     config: ConfigFile = None
@@ -246,7 +246,7 @@ def writable_folder(folder: Path) -> None:
 
 
 def costs_of(prices: Prices | None, pod_start: float) -> ResourceCosts:
-    """What joint choices are weighed by; without prices a GiB costs 0.13 of a core, about what clouds ask."""
+    """Return the costs for joint choices; without prices a GiB costs 0.13 of a core, about the ratio of clouds."""
     from forecaster.vertical.sizing.joint import ResourceCosts
 
     if prices is None:
@@ -255,7 +255,7 @@ def costs_of(prices: Prices | None, pod_start: float) -> ResourceCosts:
 
 
 def previous_of(file: Path | None, settings: Settings | None) -> dict[WorkloadId, Resources]:
-    """What was recommended before: from a file, or from the ledger of the service."""
+    """Return the earlier recommendations: from a file, or from the ledger of the service."""
     import json
 
     from forecaster.report.advice_view import read_previous
@@ -286,7 +286,7 @@ def _from_ledger(settings: Settings) -> dict[WorkloadId, Resources]:
 def filtered(
     advices: Sequence[Advice], chosen: set[WorkloadId], kind: str | None, least: str | None, *, refused: bool
 ) -> list[Advice]:
-    """Return the advices that were asked for, the worst first.
+    """Return the selected advice, the worst first.
 
     Raises:
         UnknownName: no workload is of this kind.
@@ -308,7 +308,7 @@ def filtered(
 
 
 def _at_least(text: str | None) -> list[Severity]:
-    """Severities from the worst down to the one that is asked for; all where none is."""
+    """Return the severities from the worst down to the requested one; all without a request."""
     from forecaster.vertical.recommenders.baselines import Severity
 
     order = [*reversed(Severity)]

@@ -109,7 +109,7 @@ class ReplayOptions:
 
     @property
     def measured(self) -> bool:
-        """Whether demand is asked of a Prometheus: one that --prometheus names, or that of the settings."""
+        """Whether demand is read from a Prometheus: one named by --prometheus, or that of the settings."""
         return self.from_prometheus or self.prometheus is not None
 
 

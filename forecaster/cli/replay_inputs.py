@@ -1,4 +1,4 @@
-"""What `forecaster replay`, `tune` and `report` read: demand, HPAs, policies, and what is assumed of the cluster."""
+"""Inputs of `forecaster replay`, `tune` and `report`: demand, HPAs, policies, and assumptions about the cluster."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from forecaster.replay.traces import Measurements, Traces
 
 REQUESTS_POLICY: dict[str, object] = {"horizontal": {"requests_metric": traces.REQUESTS_METRIC}}
-"""What the bundled recording's HPAs need, unless a file of settings says otherwise."""
+"""Policy for the HPAs of the packaged recording, unless a settings file states another one."""
 UNTIL = "--until"
 OUTSIDE = ("Pods", "Object", "External")
 
@@ -59,11 +59,10 @@ class ReplayInputs:
 
 
 def inputs_of(options: ReplayOptions, begin: datetime | None = None) -> ReplayInputs:
-    """What the options name, read; it begins a `length` before its end, or at `begin`.
+    """Read the inputs named by the options; the span begins a `length` before its end, or at `begin`.
 
     Raises:
-        ConfigError: an option cannot be used.
-        SourceError: demand could not be read.
+        ConfigError: an option cannot be used. SourceError: demand could not be read.
     """
     settings = _settings(options)
     length = duration_of("--length", options.length)

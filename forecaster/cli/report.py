@@ -131,7 +131,7 @@ def _looked_back(options: ReportOptions, begin: datetime | None, shown: ShownPro
 
 
 def _losses(inputs: ReplayInputs) -> Mapping[WorkloadId, ContainerLosses] | None:
-    """OOM kills and throttling as they happened, of the workloads that are looked back on; None where nothing tells."""
+    """Return OOM kills and throttling of the workloads of the look back; None where no series reports them."""
     from forecaster.cli.streams import tell
     from forecaster.errors import SourceError
     from forecaster.sources import factory
@@ -179,7 +179,7 @@ HISTORY_BEFORE = timedelta(days=30)
 def decisions_of(
     settings: StateSettings, workloads: Iterable[WorkloadId], begin: datetime
 ) -> dict[WorkloadId, list[DecidedCount]]:
-    """Every change of a decision since `begin`, and the one that was in force then.
+    """Return every change of a decision since `begin`, and the decision in force then.
 
     Raises:
         StoreError: the database cannot be read.

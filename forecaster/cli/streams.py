@@ -31,7 +31,7 @@ def _spelt_out(error: UnicodeError) -> tuple[str, int]:
 
 
 def tolerant_streams() -> None:
-    """What the encoding of standard output and error does not have is spelt in ASCII; one that is closed takes all."""
+    """Replace characters that the encoding of standard output and error lacks; a closed stream swallows everything."""
     codecs.register_error("forecaster-plain", _spelt_out)
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # closed by the shell: what is said goes nowhere
@@ -84,7 +84,7 @@ def run_and_flush(command: Callable[[], None]) -> None:
 
 
 def _drop_output() -> None:
-    """What is still to be written goes nowhere: the interpreter would try again at its end."""
+    """Drop buffered output: the interpreter would try to write it again at its end."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 

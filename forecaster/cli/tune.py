@@ -80,7 +80,7 @@ def print_tuned(tuning: Tuning, output: TuneOutput) -> None:
 
 
 class EstimateView(msgspec.Struct, frozen=True):
-    """A change against the present policy as a ratio of it, with the interval around it."""
+    """A relative change against the present policy, with its interval."""
 
     expected: float
     low: float
@@ -88,7 +88,7 @@ class EstimateView(msgspec.Struct, frozen=True):
 
 
 class ProposalView(msgspec.Struct, frozen=True):
-    """An entry of `overrides`, and what is expected of it; `missing_ratio` is null where nothing is short now."""
+    """An entry of `overrides`, and its expected effect; `missing_ratio` is null where there is no shortage now."""
 
     override: dict[str, Any]
     days: int
@@ -140,7 +140,7 @@ def _proposal(proposal: PolicyProposal) -> ProposalView:
 
 
 def tuned_text(tuning: Tuning) -> str:
-    """What `forecaster tune` prints: a fragment of the settings, with comments."""
+    """Return the output of `forecaster tune`: a fragment of the settings, with comments."""
     import yaml
 
     lines = [f"# Tuned on {tuning.begin:%Y-%m-%d %H:%M} to {tuning.until:%Y-%m-%d %H:%M} UTC."]

@@ -1,4 +1,4 @@
-"""What a span of time cost and what was short in it, of one workload or summed; cost against shortage at equal pods."""
+"""Cost and shortage of a span, of one workload or summed; cost against shortage at equal pods."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Account:
     demand: float = 0.0
     missing: float = 0.0
     changes: int = 0
-    """How often the number of pods asked for became another one."""
+    """Number of changes of the requested pods."""
     money: float = 0.0
     """Price of the pod-hours, in the currency of the prices; 0 where none are stated."""
 
@@ -147,7 +147,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Track:
-    """Minute by minute: pods asked for and ready when it ends, the floor in force then, and its shortage."""
+    """Minute by minute: requested and ready pods at its end, the floor in force, and the shortage."""
 
     desired: NDArray[np.int32]
     ready: NDArray[np.int32]
@@ -155,7 +155,7 @@ class Track:
     missing: NDArray[np.float64]
     """Demand above what the ready pods carried, as a mean over the minute, in the signal's unit."""
     spent: NDArray[np.float64]
-    """Pods asked for, as a mean over the minute."""
+    """Requested pods, as a mean over the minute."""
 
 
 def no_track() -> Track:
@@ -166,7 +166,7 @@ def no_track() -> Track:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RunResult:
-    """What came of a run; the track is empty unless it was asked for."""
+    """Result of a run; the track is empty unless it was requested."""
 
     account: Account
     track: Track = field(default_factory=no_track)

@@ -1,4 +1,4 @@
-"""What a replay assumes of the cluster: how long pods take to start, the clocks of the HPA, what capacity costs."""
+"""Assumptions of a replay about the cluster: start-up times of pods, the clocks of the HPA, prices of capacity."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ SWEEP = (1.6, 1.4, 1.25, 1.15, 1.05, 1.0, 0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5)
 
 @dataclass(frozen=True, slots=True)
 class Assumptions:
-    """What a replay assumes of the cluster, beside policies and HPAs.
+    """Assumptions of a replay about the cluster, beside policies and HPAs.
 
     Start-up times are equally likely; a capacity or a behavior that is not stated comes from the workload.
     """

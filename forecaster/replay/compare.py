@@ -48,7 +48,7 @@ USUAL_STRATEGIES = strategies_with(SERVICE_MODEL)
 
 
 class ReplayScope(NamedTuple):
-    """What can be replayed: setups and policies by series, and why the others cannot."""
+    """Workloads that can be replayed, as setups and policies by series, and why the others cannot."""
 
     measurements: Measurements
     setups: Mapping[int, Setup]
@@ -107,7 +107,7 @@ def _runs_until_interrupted(
     forecasts: StrategyForecasts,
     watch: StageWatch | None,
 ) -> dict[Point, Run]:
-    """Every run; after Ctrl-C those of the strategies that were forecast, of which the HPA alone is the first."""
+    """Return every run; after Ctrl-C those of strategies already forecast, of which the HPA alone is the first."""
     runs: dict[Point, Run] = {}
     for i, strategy in enumerate(strategies):
         if watch:
@@ -147,7 +147,7 @@ def scope_of(
     *,
     forecasts: bool = True,
 ) -> ReplayScope:
-    """What can be replayed and what cannot; without `forecasts` a span need not be longer than what is forecast."""
+    """Return the workloads that can be replayed; without `forecasts` a span may be as short as what is forecast."""
     stated = [(workload.id, policies.of(workload.id)) for workload in traces.workloads]
     measurements = measurements_of(traces, begin, max(0, (until - begin) // MINUTE), stated)
     setups, chosen, left_out = {}, {}, {}
@@ -162,7 +162,7 @@ def scope_of(
 
 
 class StrategyForecasts:
-    """What each strategy forecasts, made once for each model and span."""
+    """Forecasts of each strategy, made once for each model and span."""
 
     def __init__(self, scope: ReplayScope, assumed: Assumptions, forecasting: Forecasting, watch: Durations) -> None:
         self._scope, self._assumed, self._forecasting, self._watch = scope, assumed, forecasting, watch
@@ -171,7 +171,7 @@ class StrategyForecasts:
         """Gates of the forecast by series, if a strategy is gated."""
 
     def of(self, strategy: Strategy, series: int) -> ReplayForecasts | None:
-        """What this strategy forecasts of one workload; None for the HPA alone."""
+        """Return this strategy's forecasts of one workload; None for the HPA alone."""
         if strategy.source is ForecastSource.NOTHING:
             return None
         span = self._span(strategy, series)

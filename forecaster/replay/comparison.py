@@ -65,7 +65,7 @@ class WorkloadComparison:
         return at_cost.missing / plain.missing
 
     def benefit(self, name: str) -> Benefit:
-        """What this strategy is worth here, beside the HPA alone."""
+        """Return the benefit of this strategy over the HPA alone."""
         return benefit(self.curves[HPA.name].own, self.curves[name].own, self.equal(name))
 
     def loss(self, name: str) -> float:
@@ -90,14 +90,14 @@ class Comparison:
     workloads: Sequence[WorkloadComparison]
     left_out: Mapping[WorkloadId, str]
     seconds: Mapping[str, float]
-    """What it took: each model's forecasts, and the decisions of all."""
+    """Seconds spent: on the forecasts of each model, and on all decisions."""
     gates: Mapping[WorkloadId, Sequence[GateSince]] = field(default_factory=dict)
     """Gates of each workload, day by day, if a strategy is gated."""
     assumed: Assumptions = USUAL_ASSUMPTIONS
     origin: str = ""
     """Origin of the demand, in a sentence."""
     note: str = ""
-    """What is particular about the span, in a few words."""
+    """A special property of the span, in a few words."""
 
     @property
     def prices(self) -> Prices | None:
@@ -191,7 +191,7 @@ class Comparison:
         ]
 
     def trajectory(self, workload: str) -> list[dict[str, object]]:
-        """Every minute and strategy of one workload as a row: pods asked for, ready, floor, and what was missing."""
+        """Every minute and strategy of one workload as a row: requested pods, ready pods, floor, and shortage."""
         return [
             {
                 "at": self.begin + (minute + 1) * MINUTE,
@@ -206,7 +206,7 @@ class Comparison:
         ]
 
     def bound(self) -> Account:
-        """What the demand needs at least."""
+        """Least cost that serves the demand."""
         return total(workload.bound for workload in self.workloads)
 
 
@@ -224,7 +224,7 @@ SPAN_WORDS = {DAY: " in the last day", 7 * DAY: " this week"}
 
 
 class Benefit(StrEnum):
-    """What a policy was worth to a workload, beside the HPA alone."""
+    """Benefit of a policy for a workload, over the HPA alone."""
 
     BETTER = "better"
     SAME = "same"

@@ -39,11 +39,11 @@ NO_FLOOR = 0
 
 
 class OvertakenError(Exception):
-    """What is replayed is needed no longer, or later."""
+    """The replay is no longer needed, or not now."""
 
 
 class Alike(NamedTuple):
-    """What is the same for runs that are replayed together."""
+    """Properties shared by runs that are replayed together."""
 
     kinds: tuple[Kind, ...]
     behavior: Behavior | None
@@ -57,7 +57,7 @@ class Alike(NamedTuple):
     stated: bool
     """Whether the floors were decided before."""
     advisor: int | None
-    """What speaks in the forecast's place, by identity."""
+    """Identity of the source that replaces the forecast."""
 
 
 def replay_runs(
@@ -68,10 +68,10 @@ def replay_runs(
     overtaken: Callable[[], bool] | None = None,
     warm_up: int = 0,
 ) -> list[RunResult]:
-    """What comes of every run, in their order; tracks only if asked for, accounts without the minutes of `warm_up`.
+    """Return the results in order; tracks only if requested, accounts without the minutes of `warm_up`.
 
     Raises:
-        OvertakenError: at a minute at which `overtaken` said so.
+        OvertakenError: `overtaken` returned true.
     """
     terms = [terms_of_run(run) for run in runs]
     results: dict[int, RunResult] = {}
@@ -170,7 +170,7 @@ class RunRows:
         self._demand, self._first = Demand.of(measurements, alike, self._series, 0), 0
 
     def replayed(self, floors: FloorRule, overtaken: Callable[[], bool] | None = None) -> list[RunResult]:
-        """Replay all minutes; `floors` gives those of a minute, from the pods and the floors before."""
+        """Replay all minutes; `floors` returns the floors of a minute, from the pods and the floors before."""
         for minute in range(self._measurements.minutes):
             if overtaken and overtaken():
                 raise OvertakenError
@@ -213,7 +213,7 @@ class RunRows:
 
 
 class SimulatedWorkload(NamedTuple):
-    """Pods asked for and ready at the end of a minute, and what it took until then."""
+    """Requested and ready pods at the end of a minute, and the cost until then."""
 
     desired: int
     ready: int
@@ -249,10 +249,10 @@ def hpas_of(runs: Sequence[Run], alike: Alike) -> Hpas:
 
 
 class Demand(NamedTuple):
-    """What a block of minutes brings."""
+    """Demand of a block of minutes."""
 
     usage: dict[str, tuple[Counts, Flags | None]]
-    """What HPAs read, by signal [minute, row], beginning one minute earlier; as in `Usage`."""
+    """Usage that HPAs read, by signal [minute, row], beginning one minute earlier; as in `Usage`."""
     coming: Floats
     """[minute, row] demand that the pods have to carry, 0 where it is not known."""
     known: Flags
@@ -271,7 +271,7 @@ class Demand(NamedTuple):
         return cls(usage, np.nan_to_num(coming), ~np.isnan(coming))
 
     def usage_at(self, place: int) -> dict[str, Usage]:
-        """What HPAs read at one minute."""
+        """Return the usage that HPAs read at one minute."""
         return {
             signal: Usage(milli[place], None if known is None else known[place])
             for signal, (milli, known) in self.usage.items()
@@ -294,7 +294,7 @@ class Accounts:
         return missing
 
     def minute(self, desired: Counts, known: Flags, syncs: int) -> None:
-        """All of a minute's sync periods: pods asked for in each, summed, and where there was a measurement."""
+        """Add all sync periods of a minute: requested pods, summed, and whether there was a measurement."""
         self.desired += desired
         self.measured += known * syncs
 

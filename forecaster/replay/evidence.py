@@ -1,9 +1,9 @@
-"""What decisions would have cost on days that are over: past minutes of many workloads through `decide`.
+"""Cost of decisions on past days: stored minutes of many workloads through `decide`.
 
 Each workload is replayed by measured demand alone, by its forecasts and by yesterday's load, from lean to safe, and
-compared where they spend what measured demand alone spends. Demand is open-loop and in pods: a pod is full at 1. The
-count of a decision is the number of pods; one that is asked for serves a start-up later, one that is given back is gone
-at once, and what is measured in a minute is known in the next one.
+compared at the cost of measured demand alone. Demand is open-loop and in pods: a pod is full at 1. The count of a
+decision is the number of pods; a requested pod serves a start-up time later, a removed one stops at once, and the
+measurement of a minute is known in the next one.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ DEMAND_UNIT = 1000.0
 """A pod, in the unit of the replay: its targets are whole milli-units."""
 DEMAND_SIGNAL = "demand"
 EXPECTS = ("nothing", "model", "yesterday")
-"""What a strategy may expect; where it takes a whole distribution, nothing beside it."""
+"""Sources of a strategy's expectation; one that uses a whole distribution has none beside it."""
 
 
 class Setting(NamedTuple):
-    """The price of a pod below which none is asked for, as a ratio, and how much of a pod is counted on."""
+    """Price of a pod, as a ratio, below which none is requested, and the share of a pod that is counted on."""
 
     price: float
     share: float = 1.0
@@ -73,7 +73,7 @@ class Strategies(NamedTuple):
 
 
 class Bill(NamedTuple):
-    """[strategy, series] each: pod-minutes asked for, and the share of the demand above what ready pods carried."""
+    """[strategy, series] each: requested pod-minutes, and the share of demand above the capacity of ready pods."""
 
     spent: Floats
     short: Floats
@@ -82,7 +82,7 @@ class Bill(NamedTuple):
 
 
 class Records(NamedTuple):
-    """What came of deciding by one forecast, [series] each; NaN where it cannot spend as little as measured demand."""
+    """Result of deciding by one forecast, [series] each; NaN where it cannot spend as little as measured demand."""
 
     short: Floats
     """Share of the demand, for the pod-hours that measured demand alone spends."""
@@ -105,9 +105,9 @@ class PastEvidence(NamedTuple):
 def evidence_of(
     days: PolicyBacktest, levels: Sequence[float], policies: Sequence[HorizontalPolicy], start_ups: Counts
 ) -> list[PastEvidence]:
-    """What came of each forecast on all the days [series, minute] in pods, and again on the newer half of them.
+    """Return the result of each forecast on all the days [series, minute] in pods, and on the newer half of them.
 
-    The policies have one sizing; `start_ups` [series] are minutes.
+    All policies have the same sizing; `start_ups` [series] are minutes.
     """
     strategies = strategies_of(policies[0].sizing)
     minutes = days.demand.shape[-1]
@@ -134,7 +134,7 @@ def bills(
     *,
     sinces: Sequence[int] = (0,),
 ) -> list[Bill]:
-    """What every strategy costs, from each of these minutes on."""
+    """Return the cost of every strategy, from each of these minutes on."""
     total = days.demand.shape[-1]
     starts = np.unique(np.concatenate([np.arange(since, total, EVIDENCE_BLOCK) for since in sinces]))
     desired, missing = _PastReplay(days, levels, strategies, policies, start_ups).blocks(starts)
@@ -182,7 +182,7 @@ class _PastReplay:
         return np.tile(series, len(self._strategies.target))
 
     def blocks(self, starts: Counts) -> tuple[Floats, Floats]:
-        """[block, row] pod-minutes asked for, and demand above what the ready pods carry.
+        """[block, row] requested pod-minutes, and demand above the capacity of ready pods.
 
         A block is the minutes from one of `starts`, which ascend, to the next.
         """
@@ -222,7 +222,7 @@ class _PastReplay:
         )
 
     def _peak(self, minute: int, measured: Floats) -> Floats:
-        """What is expected, at least what is measured: the HPA's formula at the larger demand is its larger answer."""
+        """Return the expected peak, at least the measured demand: the HPA's formula grows with demand."""
         for known, expected in zip((self._stated, self._days.yesterday), self._expected[1:], strict=True):
             np.maximum(known[minute] * DEMAND_UNIT, measured, out=expected)
         peaks: Floats = self._expected[self._expects].reshape(1, -1)

@@ -1,8 +1,8 @@
-"""What a shortage and a fresh pod do to the load of a replay: unserved demand that comes back, pods slow at first.
+"""Effects of shortage and fresh pods on the load of a replay: retried requests, pods that are slow at first.
 
-Without it demand is what was recorded, whatever the pods did. With it a sync period brings what comes anew and what is
-waiting; the pods carry what they can; of the rest a share comes back in the next period. Used CPU is no more than what
-was carried, so that HPAs and decisions see the saturation that they would see; requests are counted as they arrive.
+Without feedback, demand is as recorded, whatever the pods did. With feedback, a sync period brings new and waiting
+demand; the pods carry what they can, and a share of the rest is retried in the next period. Used CPU is at most the
+carried load, so that HPAs and decisions see the saturation that they would see; requests are counted as they arrive.
 Forecasts are those of the recorded demand.
 """
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Feedback:
-    """How load answers to pods.
+    """Reaction of load to pods.
 
     Raises:
         ValueError: a share is outside of 0 to 1, or the time is negative.
     """
 
     returns: float = 0.0
-    """Share of the demand that was not served which is asked for again in the next sync period; 1 is a queue."""
+    """Share of unserved demand that is retried in the next sync period; 1 is a queue."""
     cold: timedelta = timedelta()
-    """How long a pod that has just become ready carries less: caches, pools, a compiler that warms up."""
+    """Time for which a newly ready pod carries less: caches, pools, a compiler that warms up."""
     cold_share: float = 1.0
     """Share of its capacity that a pod has while it is cold."""
 
@@ -65,7 +65,7 @@ class RecordedLoad:
         self._capacity = capacity
 
     def missing(self, pods: Pods, coming: Floats) -> Floats:
-        """What exceeds the ready pods."""
+        """Return the demand above the capacity of ready pods."""
         missing = coming - pods.ready * self._capacity
         return np.maximum(missing, 0.0, out=missing)
 
@@ -94,7 +94,7 @@ class AnsweringLoad:
         """Means of what was measured in the last two minutes, older first."""
 
     def missing(self, pods: Pods, coming: Floats) -> Floats:
-        """What is not carried of what comes anew and what was waiting; a share of it waits on."""
+        """Return the unserved part of new and waiting demand; a share of it keeps waiting."""
         offered = coming + self._waiting
         carried = np.minimum(offered, self._carries(pods))
         missing = offered - carried
@@ -136,4 +136,4 @@ class AnsweringLoad:
 
 
 ReplayLoad = RecordedLoad | AnsweringLoad
-"""What the pods of all rows have to carry, sync period by sync period."""
+"""Load on the pods of all rows, sync period by sync period."""

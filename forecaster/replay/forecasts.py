@@ -1,6 +1,6 @@
-"""What a model forecasts at every minute of a replay, asked as the service asks it: fitted in rotation, up to date.
+"""Forecasts of a model at every minute of a replay, made as the service makes them: fitted in rotation, up to date.
 
-This is the dear part of a replay, so it is done once for each model and span, and can be kept (`ForecastCache`).
+This is the expensive part of a replay, so it is done once for each model and span, and can be stored (`ForecastCache`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from forecaster.horizontal.numbers import Counts, Floats
 
 WEEKS = timedelta(days=14)
-"""How much history the service lends to its models."""
+"""Span of history that the service gives to its models."""
 ALL_AT_ONCE = 1_000_000
 
 
@@ -37,7 +37,7 @@ class ForecastCache(Protocol):
     """Store of forecasts between replays: arrays by the hash of all that they were made of."""
 
     def get(self, key: str) -> Mapping[str, NDArray[np.float64]] | None:
-        """What was kept under this key; None when nothing usable was."""
+        """Return the stored forecasts; None when there are none that can be used."""
 
     def put(self, key: str, arrays: Mapping[str, NDArray[np.float64]]) -> None:
         """Keep this, if it can be kept."""
@@ -53,7 +53,7 @@ class ReplayForecasts:
     values: Mapping[str, Floats]
     """Forecasts by signal: [minute, level, series], ascending with the level; NaN where there is none."""
     failures: tuple[str, ...] = ()
-    """What the model failed with, each error once."""
+    """Errors of the model, each once."""
 
     def peak(
         self, signal: str, quantile: float, minutes: slice = ALL_MINUTES, series: Counts | slice = ALL_MINUTES
@@ -73,7 +73,7 @@ class ReplayForecasts:
 
 @dataclass(frozen=True, slots=True)
 class ForecastRequest:
-    """Which model is asked for which span, how often it is fitted, and how often it is asked."""
+    """Model and span of forecasts, and the intervals of fits and forecasts."""
 
     model: str
     span: PeakSpan

@@ -1,7 +1,7 @@
-"""What a gate would have done: judged by the service's own function, on the days before each replayed one.
+"""Gates of a replay: judged by the service's own function, on the days before each replayed one.
 
-The evidence is load and forecasts alone, whatever the pods did: so where a forecast stands is known before a run is
-replayed. The service judges a new workload at once and each of them once a day; here that is when a day begins.
+The evidence is load and forecasts alone, whatever the pods did: so the gate state is known before a run is replayed.
+The service judges a new workload at once and each of them once a day; here a day's gate is judged at its beginning.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ class GateSince(NamedTuple):
 
 
 class DailyGates:
-    """The gates of a replay: judged anew with every day of it, each workload by what was known until then."""
+    """Gates of a replay, judged anew for every day from the workload's earlier days."""
 
     def __init__(self, measurements: Measurements, assumed: Assumptions, model: str) -> None:
         self.measurements, self._assumed, self._model = measurements, assumed, model
         self._histories: dict[Signal, ServiceHistory] = {}
 
     def of(self, policies: Mapping[int, Policy]) -> dict[int, tuple[GateSince, ...]]:
-        """How the gates stand, by series, day by day."""
+        """Return the gate states by series, day by day."""
         series, workloads = list(policies), self.measurements.traces.workloads
         gates, states = Gates.new(len(series), self.measurements.traces.signals), [list[GateSince]() for _ in series]
         for minute in range(0, self.measurements.minutes, DAY // MINUTE):

@@ -30,7 +30,7 @@ FREE = -1
 
 
 def neutral_for(join: np.ufunc) -> int:
-    """What changes no maximum of counts, and no minimum."""
+    """Return the neutral count of a maximum or minimum."""
     return 0 if join is np.maximum else MAX_INT32
 
 
@@ -242,12 +242,12 @@ _Limits = _Shipped | _Behaved
 
 
 def _younger_than(window: timedelta, sync_period: timedelta) -> int:
-    """How many entries are strictly younger than a window; the latest counts always."""
+    """Return how many entries are strictly younger than a window; the latest counts always."""
     return max(1, math.ceil(window / sync_period))
 
 
 def _entry(join: np.ufunc, replicas: Counts, counts: Flags, current: Counts, *, first: bool) -> Counts:
-    """What a pass adds to a window: nothing where it recommends nothing; the first one, the size it found as well."""
+    """Return a pass's entry in a window: neutral without a recommendation; the first one has the present size, too."""
     entry = replicas if counts.all() else np.where(counts, replicas, neutral_for(join))
     return np.asarray(join(entry, current)) if first else entry
 

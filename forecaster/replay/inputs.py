@@ -151,7 +151,7 @@ class DecisionInputs:
 
 
 class InputBlock(NamedTuple):
-    """What some minutes bring, [minute, target, row] each; as in `Inputs`."""
+    """Inputs of some minutes, [minute, target, row] each; as in `Inputs`."""
 
     measured: Floats
     unseen: Codes
@@ -197,7 +197,7 @@ def _lead_time(policy: Policy) -> timedelta:
 
 
 def _min_history(policy: Policy) -> timedelta:
-    """What a forecast needs, as in the service."""
+    """Return the history that a forecast needs, as in the service."""
     return max(policy.min_history, _lead_time(policy))
 
 

@@ -1,4 +1,4 @@
-"""Where forecasts stand on workloads, judged by the evidence of their own past days: of the service and of replays."""
+"""Gate states judged by the evidence of the workloads' own past days, for the service and for replays."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ if TYPE_CHECKING:
 
 JUDGED_DAYS = 3
 MAX_PAST = DAY
-"""What is forecast at all."""
+"""Oldest age of a forecast origin."""
 MIN_HISTORY = DAYS_BEFORE + 1
 """Days: one to judge, one to look back on, and one for a rhythm."""
 FORECAST_BATCH = 16
 """Targets whose past days are forecast together: with all quantiles they take some twenty megabytes."""
 REPLAY_BATCH = {"quantile": 384, "newsvendor": 96}
-"""Targets of one replay, by sizing: the distribution of a minute is nine times as much to keep as a quantile of it."""
+"""Targets per replay, by sizing: the distribution of a minute takes nine times the memory of one quantile."""
 SMALLEST = 1e-9
 
 
 class Windows(Protocol):
-    """What is kept of all workloads."""
+    """Stored windows of all workloads."""
 
     def window(self, signal: Signal, step: timedelta) -> Window:
         """The latest points of one signal at this step."""
@@ -63,7 +63,7 @@ class Case:
 
 
 class Unjudged(NamedTuple):
-    """Why nothing can be said of a workload yet: a verdict of its gate, with its numbers."""
+    """Reason why a workload cannot be judged yet: a verdict of its gate, with its numbers."""
 
     verdict: np.int8
     days: float = np.nan
@@ -72,7 +72,7 @@ class Unjudged(NamedTuple):
 
 
 class PastDemand:
-    """What is kept of past demand, looked up by workload."""
+    """Stored past demand, looked up by workload."""
 
     def __init__(self, history: Windows) -> None:
         self._history = history
@@ -132,7 +132,7 @@ def _lived(past: PastDemand, signal: Signal, id_: WorkloadId, zone: str) -> Floa
 
 
 def _too_short(cases: Sequence[Case]) -> Unjudged | None:
-    """Why these cannot be judged; None where they can."""
+    """Return why these cases cannot be judged; None where they can."""
     if not cases:
         return Unjudged(NO_HISTORY)
     shortest = min(cases, key=lambda case: len(case.bins))
@@ -141,7 +141,7 @@ def _too_short(cases: Sequence[Case]) -> Unjudged | None:
 
 
 def full_pods(workload: Workload, policy: HorizontalPolicy) -> dict[Signal, float]:
-    """What fills a pod, by signal; of two targets on one signal the tighter one always asks for more."""
+    """Return the full load of a pod, by signal; of two targets on one signal the tighter one counts."""
     pods: dict[Signal, float] = {}
     for target in usable(targets_of(workload, policy)):
         pod = max(full_pod(target, policy.peak_target), SMALLEST)
@@ -159,7 +159,7 @@ class Judgement(NamedTuple):
 
 
 def judgements_of(cases: Iterable[Case], model: str) -> dict[WorkloadId, list[Judgement]]:
-    """What each forecast's decisions would have left short.
+    """Return the shortage that each forecast's decisions would have had.
 
     Cases with one sizing and number of days are replayed together: a minute of few takes nearly as long as one of many.
     """

@@ -30,7 +30,7 @@ LATEST = 5
 
 
 class Situation(NamedTuple):
-    """What is known of rows at one minute, [row] each; demand in pods at the HPA's own target, NaN if unknown."""
+    """Facts about rows at one minute, [row] each; demand in pods at the HPA's own target, NaN if unknown."""
 
     measured: Floats
     median: Floats
@@ -134,9 +134,9 @@ MAX_FEATURE = 3.0
 
 
 def features_of(situation: Situation) -> Floats:
-    """What a learned policy looks at [row, feature], finite; ratios, so that one policy serves workloads of any size.
+    """Return the inputs of a learned policy [row, feature], finite; ratios, for workloads of any size.
 
-    A forecast that is not known is as if nothing changed.
+    An unknown forecast counts as no change.
     """
     desired = np.maximum(situation.desired, 1.0)
     measured = np.nan_to_num(situation.measured)
@@ -190,7 +190,7 @@ class QTable:
 
     value: Floats
     tried: Floats
-    """How often each was tried."""
+    """Number of trials of each."""
 
     def choose(self, features: Floats) -> Choices:
         """The best action of those that were tried; nothing is changed where none was tried enough."""
@@ -265,7 +265,7 @@ class LearnedPolicy:
 
 
 def load(kind: LearnedKind, folder: Path = WEIGHTS) -> LearnedPolicy:
-    """A policy with the weights that ship, or those of a folder; arrays only, nothing is executed."""
+    """Load a policy with the packaged weights, or those of a folder; arrays only, nothing is executed."""
     with np.load(folder / f"{kind}.npz", allow_pickle=False) as arrays:
         weights = {name: arrays[name] for name in arrays.files}
     if kind == "tabular":

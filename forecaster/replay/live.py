@@ -39,7 +39,7 @@ SUMMED = ("pod_hours", "measured", "short", "demand", "missing")
 """Fields of an account that are summed; times in hours."""
 
 RUNS = (*((HPA.name, share) for share in LIVE_SHARES), (DECIDED.name, 1.0))
-"""What is replayed of each workload: strategy, and share of the targets."""
+"""Replayed runs of each workload: strategy, and share of the targets."""
 
 
 @dataclass(slots=True)
@@ -55,9 +55,9 @@ class LivePast:
     sums: NDArray[np.float32] = field(default_factory=lambda: np.zeros((0, len(RUNS), len(SUMMED)), np.float32))
     """[six hours, run, field]"""
     subject: tuple[Workload, Setup] | None = None
-    """The workload as it was replayed last; None where nothing says yet whether it can be replayed."""
+    """The workload in its last replay; None until it is known whether it can be replayed."""
     left_out: str = ""
-    """Why the last hour could not be replayed."""
+    """Reason why the last hour could not be replayed."""
 
     def add(self, compared: WorkloadComparison, until: datetime) -> None:
         """Add one replayed hour, and drop what is older than a week."""
@@ -126,6 +126,6 @@ def add_replayed(
 def live_comparison(
     pasts: Iterable[LivePast], period: timedelta, now: datetime, assumed: Assumptions
 ) -> Comparison | None:
-    """What the decisions of a period were worth on all these workloads; None where nothing was replayed."""
+    """Return the benefit of a period's decisions over all these workloads; None where nothing was replayed."""
     workloads = [compared for past in pasts if (compared := past.comparison(period, now, assumed)) is not None]
     return Comparison(now - period, now, [HPA, DECIDED], workloads, {}, {}, assumed=assumed) if workloads else None

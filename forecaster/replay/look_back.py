@@ -1,7 +1,7 @@
-"""The last half day of one workload: what was forecast then at a lead of choice, how it turned out, what was masked.
+"""The last half day of one workload: its forecasts at a chosen lead, their outcome, and masked columns.
 
-Forecasts are made anew at each past origin by the model of now, of what was known then, as replays make them: any lead
-can be looked at, also one that no policy has asked for.
+Forecasts are made anew at each past origin by the present model, from the data of that time, as replays make them: so
+any lead can be shown, also one that no policy has used.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ MINUTES_A_POINT = FIVE_MINUTES // MINUTE
 LOOK_BACK_POINTS = LOOK_BACK_LENGTH // FIVE_MINUTES
 LOW, MEDIAN, HIGH = 0.1, 0.5, 0.9
 MIN_POINTS = 6
-"""Peaks of an hour that are known, below which nothing is said of it."""
+"""Smallest number of known peaks in an hour that is summarized."""
 
 
 class PastForecast(NamedTuple):
-    """What was forecast of the peak between `lead` and `lead` + window after each origin; [origin] each."""
+    """Forecast of the peak between `lead` and `lead` + window after each origin; [origin] each."""
 
     begins: list[datetime]
     """Beginning of each window."""
@@ -56,7 +56,7 @@ class PastForecast(NamedTuple):
 
 
 class HourOfForecasts(NamedTuple):
-    """How the forecasts for one hour turned out, as ratios; None where too few peaks are known."""
+    """Errors of the forecasts of one hour, as ratios; None where too few peaks are known."""
 
     begin: datetime
     coverage: float | None

@@ -1,4 +1,4 @@
-"""Pods of all rows: one that is asked for serves after its start-up time, one that is removed stops at once."""
+"""Pods of all rows: a requested pod serves after its start-up time, a removed one stops at once."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 class Pods:
-    """Ready pods and pods asked for in all, [row] each; `starting[i % slots]` were asked for at sync i."""
+    """Ready and requested pods, [row] each; `starting[i % slots]` were requested at sync i."""
 
     def __init__(self, ready: Counts, draws: Draws | StartUps) -> None:
         self.ready = ready
         self.desired = ready.copy()
-        """What is paid for, and the `spec.replicas` that an HPA reads."""
+        """Pods that cost money, and the `spec.replicas` that an HPA reads."""
         self._draws, self._slots = draws, draws.longest + 1
         self._starting = np.zeros((self._slots, len(ready)), np.int64)
         self._due = np.zeros((self._slots, len(ready)), np.int64)
@@ -83,7 +83,7 @@ class Draws:
         return int(self._syncs[0]) if len(self._syncs) == 1 else None
 
     def at(self, now: datetime | None) -> Counts:
-        """[row] after how many syncs those serve that are asked for at `now`; never at the sync that asks."""
+        """[row] number of syncs until pods requested at `now` serve; at least one."""
         drawn = _mixed(self._seeds + np.uint64(0 if now is None else int(now.timestamp()))) % np.uint64(
             len(self._syncs)
         )

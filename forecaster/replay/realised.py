@@ -40,7 +40,7 @@ class DecidedCount(NamedTuple):
 
 
 class SpareCost(NamedTuple):
-    """What the spare pods of one workload cost, as decided."""
+    """Cost of the spare pods of one workload, as decided."""
 
     workload: WorkloadId
     pod_hours: float | None
@@ -62,11 +62,11 @@ def outcome_of(
     played: bool = False,
     counted_from: datetime | None = None,
 ) -> Comparison:
-    """What the decisions between `begin` and `until` were worth. Pure: history and decisions in, figures out.
+    """Return the benefit of the decisions between `begin` and `until`. Pure: history and decisions in, figures out.
 
-    Time before the first decision is no part of it: there the HPA would be compared with itself. Where load was
-    `played`, the pods of the traces are not those of the decisions, and are not shown beside. What lies before
-    `counted_from` is replayed, so that pods and HPAs are as they were then, and stands in no account.
+    Time before the first decision is left out: there the HPA would be compared with itself. Where load was `played`,
+    the pods of the traces are not those of the decisions, and are not shown. Time before `counted_from` is replayed, so
+    that pods and HPAs are as they were then, and is in no account.
     """
     first = first_decided(decisions, begin)
     requested, begin = begin, first if first < until else begin
@@ -104,7 +104,7 @@ def spare_costs(
     until: datetime,
     prices: Prices | None = None,
 ) -> list[SpareCost]:
-    """What spare pods cost between `begin` and `until`, of workloads with `survive` now or spare pods in the time."""
+    """Return the cost of spare pods in a span, for workloads with `survive` now or spare pods in the span."""
     costs = []
     for workload in workloads:
         spans = [*_spare_spans(decisions.get(workload.id, ()), begin, until)]
@@ -156,9 +156,9 @@ def _runs(scope: ReplayScope, series: int, floors: NDArray[np.int32], assumed: A
 
 
 def measured(scope: ReplayScope, series: int) -> Account:
-    """What the pods that were ready carried, by the minute; pods that were starting are not known and not counted.
+    """Return the account of the pods that were ready, by the minute; starting pods are not known and not counted.
 
-    It tells how near the replay is to what happened.
+    It shows how near the replay is to reality.
     """
     pods = scope.measurements.of(PODS, 1, series)
     return Account.by_minutes(pods, demand_of(scope, series), scope.setups[series].capacity.amount)

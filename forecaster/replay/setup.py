@@ -1,7 +1,4 @@
-"""What does not change during a replay of one workload: its HPA, what one pod carries, how long a pod takes to start.
-
-Or why it cannot be replayed, in a sentence; nothing is made up in its place.
-"""
+"""Constants of a replay of one workload: HPA, pod capacity, start-up time; or why there is no replay."""
 
 from __future__ import annotations
 
@@ -37,7 +34,7 @@ IMPLAUSIBLE = 20
 
 @dataclass(frozen=True, slots=True)
 class Capacity:
-    """What fills one pod: so much of this signal."""
+    """Full load of one pod: an amount of this signal."""
 
     amount: float
     signal: Signal = CPU

@@ -1,6 +1,6 @@
-"""A recommender of requests and limits over recorded usage, point by point: what came of it.
+"""Replay of a recommender of requests and limits over recorded usage, point by point, with its result.
 
-It sees what was used, never what was wanted above the limit.
+The recommender sees usage, never demand above the limit.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class SizeAccount:
     over_limit: Doubles
     """Points at which more was wanted than the limit: OOM kills of memory, throttled time of CPU."""
     cut: Doubles
-    """What was wanted above the limit."""
+    """Demand above the limit."""
     changes: Doubles
 
     @classmethod
@@ -87,7 +87,7 @@ class SizeAccount:
 
 
 def _mean_ratio(part: Doubles, whole: Doubles) -> float:
-    """Mean of the containers' ratios, of those of which there is a whole; NaN where there is none."""
+    """Return the mean of the containers' ratios, of those whose whole is not 0; NaN where there is none."""
     known = whole > 0
     return float((part[known] / whole[known]).mean()) if known.any() else math.nan
 
@@ -129,7 +129,7 @@ class Sizer(Protocol):
 
 
 def replay_sizes(load: Load, sizer: Sizer) -> SizeAccount:
-    """What would have come of it, after the warm-up. A killed container restarts with what is recommended by then."""
+    """Return the account after the warm-up. A killed container restarts with the recommendation of that time."""
     rows, points = load.demand.shape
     account, everyone = SizeAccount.empty(rows), np.ones(rows, bool)
     for column in range(load.warm):
@@ -154,7 +154,7 @@ def replay_sizes(load: Load, sizer: Sizer) -> SizeAccount:
 
 
 def _changed(held: HeldSizes, sizer: Sizer, column: int, due: Flags, restarted: Flags | None = None) -> HeldSizes:
-    """What the containers have after a look: those that are due and that the rule changes, or that restart anyway."""
+    """Return the sizes after a review: changed where they are due and the rule differs, or on a restart."""
     request, limit, moves = sizer.size(held, _at(column - 1))
     first = np.isnan(held.request)
     moving = due & ~np.isnan(request) & (moves | first | (False if restarted is None else restarted))

@@ -79,7 +79,7 @@ class Stated:
         """Learn nothing."""
 
     def size(self, held: HeldSizes, at: int) -> Sized:  # noqa: ARG002  as `Sizer` has it
-        """What was stated, and never another."""
+        """Return the stated size, always."""
         return self.requests, self.limits, np.zeros(len(self.requests), bool)
 
 
@@ -112,7 +112,7 @@ class Ours:
         self.floor_until[rows] = at + HELD_SECONDS
 
     def size(self, held: HeldSizes, at: int) -> Sized:
-        """What differs from what is held is worth its change: the choice itself weighs that."""
+        """Change every size that differs: the choice itself weighs the cost of the change."""
         panel = self._panel(held, self.floor * (at < self.floor_until), at)
         sizes = (cpu_sizes if self.resource == "cpu" else memory_sizes)(panel, self.policy)
         limit = np.where(np.isnan(sizes.limit), np.inf, sizes.limit)
@@ -279,7 +279,7 @@ class SizeStrategy:
 
 @dataclass(frozen=True, slots=True)
 class SizeOutcome:
-    """What came of one strategy."""
+    """Result of one strategy."""
 
     family: str
     setting: str

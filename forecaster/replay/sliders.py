@@ -1,7 +1,7 @@
-"""What a reader of a what-if may change, the sliders for it, and all that one movement of a slider leads to.
+"""Changes of a what-if, the sliders for them, and all positions of one slider.
 
-Every number of a policy has a slider, as its field declares it (domain/policy_numbers.py).
-Fifty rows of a replay cost hardly more than one, so all positions of a slider are replayed together.
+Every number of a policy has a slider, as its field declares it (domain/policy_numbers.py). Fifty rows of a replay cost
+hardly more than one, so all positions of a slider are replayed together.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
 
     Values = Mapping[str, float | bool | None]
-    """What is in force, by name; durations in seconds."""
+    """Values in force, by name; durations in seconds."""
 
 LEADS = tuple(timedelta(minutes=minutes) for minutes in (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30))
-"""Lead times that are offered beside the present one: forecasts of each are made before they are asked for."""
+"""Lead times offered beside the present one: the forecasts of each are made beforehand."""
 MAX_VALUES = 64
 """Values of one slider that are replayed together: those nearest to its position."""
 SLIDER_DIGITS = 6
@@ -115,7 +115,7 @@ def _slider(number: PolicyNumber, now: float) -> Slider:
 
 
 def beside(change: PolicyChange, names: Iterable[str], now: Values) -> Iterator[PolicyChange]:
-    """All that one movement of these sliders leads to."""
+    """Yield all changes that one movement of these sliders can make."""
     sliders = sliders_of(now)
     for name in names:
         present, changed = now[name], change.get(name)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 NAIVE = "seasonal-naive-day"
 SERVICE_MODEL = "adaptive"
-"""What the service uses unless it is told otherwise."""
+"""The service's default model."""
 STEEP = 6
 """Half the target is as safe as some sixty times the price: both run from a policy that is lean to one that is safe."""
 LEANEST, SAFEST = 0.01, 0.99
@@ -90,7 +90,7 @@ PERFECT = Strategy("perfect", "perfect foresight", ForecastSource.TRUTH)
 DECIDED = Strategy("decided", "forecaster, as decided", ForecastSource.RECORD)
 MEASURED = Strategy("measured", "the pods that there were", ForecastSource.RECORD)
 FORECASTER_STRATEGIES = (DECIDED.name, "gated", "policy")
-"""Names of the strategies that stand for forecaster; where there are several, the first is the one that counts."""
+"""Names of the strategies that stand for forecaster; of several, the first counts."""
 
 
 def forecaster_of(names: Iterable[str]) -> str:
@@ -110,7 +110,7 @@ def gated_with(model: str) -> Strategy:
 
 
 def looking_back(model: str) -> tuple[Strategy, ...]:
-    """What a look back compares: the HPA alone, seasonal naive, and our policy as the service follows it."""
+    """Return the strategies of a look back: the HPA alone, seasonal naive, and our policy as the service follows it."""
     return (HPA, Strategy(NAIVE, _title(NAIVE), ForecastSource.MODEL, NAIVE), gated_with(model))
 
 
@@ -154,9 +154,9 @@ def perfect(measurements: Measurements, span: PeakSpan) -> ReplayForecasts:
 
 
 def bound(setup: Setup, measurements: Measurements, series: int) -> Account:
-    """What the demand itself needs, minute by minute, within the HPA's bounds and with pods that start at once.
+    """Return the least cost of the demand, minute by minute, within the HPA's bounds and with pods that start at once.
 
-    No policy leaves nothing short for less. Where nothing was measured the last need goes on.
+    No policy avoids all shortage at a lower cost. Without a measurement the last need continues.
     """
     demand = measurements.of(setup.capacity.signal, 1, series)
     bounds, known = setup.bounds, ~np.isnan(demand)

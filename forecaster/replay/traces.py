@@ -1,6 +1,6 @@
-"""Recorded demand, and what HPAs and decisions read of it at every minute of a replay, and what comes.
+"""Recorded demand, the inputs of HPAs and decisions at every minute of a replay, and the coming demand.
 
-The service keeps demand as float32, so decisions see it rounded; an HPA reads its metrics itself, exact.
+The service stores demand as float32, so decisions read it rounded; an HPA reads its metrics itself, exact.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 class Traces:
     """Total demand of several workloads, minute by minute.
 
-    `values[signal][i, j]`, float64, is what all pods of `workloads[i]` used, or were asked for, in the minute that ends
-    at `start + j` minutes: cores, bytes, requests per second; NaN where nothing was measured. A signal of no workload
-    may be absent. `values[PODS]`, if there, are pods that were ready then.
+    `values[signal][i, j]`, float64, is the usage of all pods of `workloads[i]`, or the demand for them, in the minute
+    that ends at `start + j` minutes: cores, bytes, requests per second; NaN where nothing was measured. A signal of no
+    workload may be absent. `values[PODS]`, if there, are the ready pods of that time.
     """
 
     workloads: tuple[Workload, ...]
@@ -73,7 +73,7 @@ class Traces:
         return Traces(tuple(self.workloads[i] for i in places), self.start, values, self.origin)
 
     def until(self, end: datetime) -> Traces:
-        """What had been measured at `end`."""
+        """Return the measurements until `end`."""
         columns = max(0, min(self.minutes, self.column(end) + 1))
         values = {signal: values[:, :columns] for signal, values in self.values.items()}
         return Traces(self.workloads, self.start, values, self.origin)
@@ -92,7 +92,7 @@ class Traces:
 
 ALL_MINUTES = slice(None)
 RECENT = timedelta(hours=3)
-"""How far back the latest sample and the least history are looked for: the minutes that the service keeps."""
+"""Span that is searched for the latest sample and the least history: the minutes that the service stores."""
 
 
 class LatestValues(NamedTuple):

@@ -1,8 +1,8 @@
-"""Which policy would have been best, and how sure that is: a search on replayed days, judged on days it has not seen.
+"""Search for the best policy on replayed days, judged on days it has not seen, with its uncertainty.
 
-Days fall into blocks of neighbours. For each block the best candidate of the other days is taken and judged on the
+Days fall into blocks of neighbours. For each block the best candidate of the other days is chosen and judged on the
 block, so that the expected outcome is that of a choice made beforehand. Its uncertainty comes from drawing whole days
-anew, the same for both policies (paired bootstrap; Efron 1979): minutes of a day go together, days less so.
+anew, the same for both policies (paired bootstrap; Efron 1979): minutes of a day depend on each other, days less so.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ MINUTES = 1440
 
 
 class Estimate(NamedTuple):
-    """A change against the present policy as a ratio of it, with the interval that holds it with `LEVEL`."""
+    """A relative change against the present policy, with its interval at confidence `LEVEL`."""
 
     expected: float
     low: float
@@ -79,7 +79,7 @@ class PolicyProposal:
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """What is proposed, and of every other workload why nothing is."""
+    """Proposals, and the reason for each workload without one."""
 
     begin: datetime
     until: datetime
@@ -132,7 +132,7 @@ def tune(
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What the search for one workload after the other needs; forecasts are made once for each span."""
+    """State of the search over the workloads; forecasts are made once for each span."""
 
     scope: ReplayScope
     days: int

@@ -51,7 +51,7 @@ class Adoption(NamedTuple):
 
 
 class SizeFigures(NamedTuple):
-    """What came of the requests and limits of one pod."""
+    """Result of the requests and limits of one pod."""
 
     oom_kills: int
     """Points of five minutes at which it wanted more memory than its limit."""
@@ -75,21 +75,21 @@ class SizedWorkload(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WeekOutcome:
-    """All of it."""
+    """Outcome of a week: the comparison, sizes, losses, adoptions and spare pods."""
 
     comparison: Comparison
     adoptions: Sequence[Adoption]
     sizes: Sequence[SizedWorkload]
     losses: Mapping[WorkloadId, ContainerLosses] | None = None
-    """OOM kills and throttling as they happened; None where the source does not tell."""
+    """OOM kills and throttling as they happened; None where the source does not report them."""
     decided: Comparison | None = None
     """The decisions of the ledger as they were made, where there is one."""
     spare: Sequence[SpareCost] = ()
-    """What spare pods cost by the ledger; of workloads with `survive`."""
+    """Cost of spare pods by the ledger, for workloads with `survive`."""
 
 
 def adoptions_of(comparison: Comparison) -> list[Adoption]:
-    """What was expected of each forecast when it began to act within the span, or before it, and what came."""
+    """Return, for each forecast that began to act within the span or before it, the expected and the actual result."""
     gates = comparison.gates
     adopted = ((compared, _adopted(gates.get(compared.workload.id, ()))) for compared in comparison.workloads)
     return [_adoption(compared, since, comparison.begin) for compared, since in adopted if since is not None]
@@ -115,9 +115,9 @@ def _adoption(compared: WorkloadComparison, since: GateSince, begin: datetime) -
 
 
 def sizes_of(traces: Traces, policies: Policies, begin: datetime, until: datetime) -> list[SizedWorkload]:
-    """Sizes as they are stated, and ours, over the usage of one pod; workloads with half a day of it before and in it.
+    """Compare stated and our sizes, for workloads with half a day of usage before and in the span.
 
-    What was wanted above the limits of that time is in no history, so kills and throttling of then are not counted.
+    Demand above the limits of that time is in no history, so kills and throttling of then are not counted.
     """
     sizes: dict[WorkloadId, list[SizedWorkload]] = defaultdict(list)
     for resource, signal in (("cpu", CPU), ("memory", MEMORY)):

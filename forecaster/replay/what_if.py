@@ -1,8 +1,8 @@
 """What if: the last hours of one workload under another policy, replayed again for every change of a setting.
 
-The engine is that of every replay, and so are decisions, pods and HPA. Forecasts are made once for each span and kept;
-what the next movement of a slider leads to is replayed before it is asked for.
-The recommended count is the floor of the HPA, as mode `floor` has it.
+Engine, decisions, pods and HPA are those of every replay. Forecasts are made once for each span and stored; the results
+of the next movement of a slider are replayed beforehand. The recommended count is the floor of the HPA, as in mode
+`floor`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import Workload
 
 WHAT_IF_LENGTH = timedelta(hours=3)
-"""What is replayed: the hours that history keeps by the minute, and few enough that a replay takes 0.07 s of CPU."""
+"""Replayed span: the hours that history has by the minute, and short enough to take 0.07 s of CPU."""
 FORECAST_INTERVAL = 5
 """Minutes from one forecast to the next, as history has them beyond its latest hours."""
 MAX_REPLAYED = 1000
@@ -47,7 +47,7 @@ MAX_REPLAYED = 1000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WhatIfFacts:
-    """One workload, the policy in force, and what was measured of it: `traces` has this row alone and ends now."""
+    """One workload, the policy in force, and its measurements: `traces` has this row alone and ends now."""
 
     workload: Workload
     policy: Policy
@@ -74,21 +74,21 @@ class WhatIf:
         self.present = with_horizontal(facts.policy, {"lead_time": lead_time(facts.policy.horizontal).value})
         """The policy with the lead time that is in force, measured or not."""
         self.setup = self._setup(facts.workload, self.present)
-        """What is replayed, or why nothing can be."""
+        """The replayed setup, or the reason why there is none."""
         self.replayed: dict[PolicyChange, RunResult] = {}
         self._last = NO_CHANGE
         self._beside: PolicyChange | None = None
         """The change beside which all others were replayed."""
 
     def alone(self) -> RunResult:
-        """What the HPA would have done alone."""
+        """Return the result of the HPA alone."""
         run = self._run(self.facts.workload, self._replayable(self.setup))
         return replay_runs([run], self.measurements, tracks=True)[0]
 
     def changed(self, change: PolicyChange = NO_CHANGE) -> RunResult:
-        """What would have come of the change; without one, of the present policy.
+        """Return the result of the change; without one, of the present policy.
 
-        What was not replayed yet is replayed with all positions of the slider that leads to it.
+        A result that is not known yet is replayed together with all positions of the slider that leads to it.
 
         Raises:
             ValueError: a value is out of range, or values contradict each other.

@@ -1,1 +1,1 @@
-"""What people and machines are shown: tables, sentences, pages, pictures. Nothing here decides or computes."""
+"""Output for people and machines: tables, sentences, pages, pictures. Nothing here decides or computes."""

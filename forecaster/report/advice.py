@@ -50,7 +50,7 @@ SEVERITY_STYLES = {
 SAME = "="
 DAYS_A_YEAR = 365
 NEVER_DAYS = 100_000
-"""Days between two OOM kills from which none is said to be expected."""
+"""Days between two OOM kills from which on none is expected."""
 
 
 def print_advice(
@@ -141,7 +141,7 @@ def _of(resources: Resources, name: str, kind: str) -> str:
 
 
 def off_by(advice: Advice) -> str:
-    """What is requested too much (`idle`) or too little (`short`) in each pod: a shortage is not a saving."""
+    """Return the excess (`idle`) or lack (`short`) of requests in each pod: a shortage is not a saving."""
     now, recommended = advice.now, advice.recommended
     if recommended is None:
         return UNKNOWN_AMOUNT
@@ -258,7 +258,7 @@ def _since(advice: Advice) -> str:
 
 
 def _answer(advice: Advice) -> str:
-    """What the proof says, in a word."""
+    """Return the result of the proof, in a word."""
     if advice.recommended is None:
         return "not asked"
     if advice.proof is None:
@@ -267,7 +267,7 @@ def _answer(advice: Advice) -> str:
 
 
 def _cluster(advice: Advice) -> str:
-    """What the proof says, in a few words; and what would be accepted instead."""
+    """Return the result of the proof, in a few words, and the nearest accepted size."""
     if advice.recommended is None:
         return advice.message
     if advice.proof is None:
@@ -299,7 +299,7 @@ def proof_lines(advices: Iterable[Advice]) -> list[str]:
 
 
 def finding_lines(advice: Advice) -> list[str]:
-    """What each rule of the cluster says to one workload's sizes; also for `explain`."""
+    """Return the findings of the cluster's rules about one workload's sizes; also for `explain`."""
     targets = target_lines(advice)
     if advice.proof is None:
         return [*targets, f"not proved: {advice.unproved or advice.reason}"]
@@ -365,7 +365,7 @@ def writable_advices(advices: Sequence[Advice]) -> list[Advice]:
 
 
 def why_unpatched(advice: Advice) -> str:
-    """Why a recommended size cannot be written."""
+    """Say why a recommended size cannot be written."""
     if advice.made_by:
         return f"it is made from {advice.made_by}, which would take it back; state its size there"
     if advice.proof is not None and advice.proof.nearest is None:

@@ -1,6 +1,6 @@
-"""What `forecaster recommend -o json` and `-o csv` print: cores, whole bytes, money of the prices that were given.
+"""The documents of `forecaster recommend -o json` and `-o csv`: cores, whole bytes, money at the given prices.
 
-What is not known is null, and a text beside it says why.
+A value that is not known is null, and a text beside it says why.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class HpaTarget(msgspec.Struct, frozen=True):
 
 
 class FindingView(msgspec.Struct, frozen=True):
-    """What one rule of the cluster says."""
+    """The finding of one rule of the cluster."""
 
     rule: str
     verdict: str
@@ -180,7 +180,7 @@ class AdvicesView(msgspec.Struct, frozen=True):
 def document(
     advices: Sequence[Advice], prices: Prices | None, joint: Mapping[WorkloadId, JointAdvice] | None = None
 ) -> AdvicesView:
-    """All of it; `read_previous` understands it."""
+    """Return the document of all advice; `read_previous` reads it."""
     views = [_advice(advice, prices, (joint or {}).get(advice.id)) for advice in advices]
     return AdvicesView(1, views, totals(advices, prices))
 
@@ -325,7 +325,7 @@ def _by_name(resources: Resources | None) -> dict[str, float | None]:
 
 
 def read_previous(value: Any) -> dict[WorkloadId, Resources]:
-    """What an earlier document recommended; raises ValueError where it is none."""
+    """Return the recommendations of an earlier document; raises ValueError where it is none."""
     try:
         return {
             WorkloadId(recommendation["namespace"], recommendation["kind"], recommendation["name"]): Resources(

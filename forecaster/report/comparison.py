@@ -1,6 +1,6 @@
-"""A comparison of strategies in sentences and tables: of `replay`, `report`, `outcome` and the demo's end.
+"""A comparison of strategies in sentences and tables, for `replay`, `report`, `outcome` and the end of the demo.
 
-Everywhere the same four numbers stand beside those of the HPA alone: unserved demand, minutes short, pod-hours, money.
+The same four numbers are always compared with the HPA alone: unserved demand, minutes short, pod-hours, money.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ EACH = "Each workload, under the HPA alone → with forecaster:"
 
 
 def numbers(account: Account, prices: Prices | None, plain: Account | None = None) -> str:
-    """The four numbers of an account in words; pods beside those of `plain` as a change."""
+    """Return the four numbers of an account in words; pods relative to `plain` as a change."""
     more = f" ({account.pod_hours / plain.pod_hours - 1.0:+.1%})" if plain is not None and plain.pod_hours else ""
     figures = [
         f"{UNSERVED} {percent(account.missing_share)}",
@@ -149,7 +149,7 @@ def _conclusion(forecaster: float, equal: float) -> str:
 
 
 def left_out_lines(left_out: Mapping[WorkloadId, str]) -> list[str]:
-    """What is left out by reason, most workloads first; of each reason the first few names."""
+    """Return the left-out workloads by reason, the most frequent reason first, with the first few names."""
     by_reason: dict[str, list[str]] = {}
     for id_, reason in left_out.items():
         by_reason.setdefault(reason.rstrip("."), []).append(str(id_))
@@ -163,7 +163,7 @@ def left_out_lines(left_out: Mapping[WorkloadId, str]) -> list[str]:
 
 
 def gate_sentence(whole: Comparison) -> str:
-    """How often forecasts acted behind their gates, on all workloads together; empty without a gated strategy."""
+    """Say how often forecasts acted behind their gates, over all workloads; empty without a gated strategy."""
     shares = [acting_share(stood, whole) for stood in whole.gates.values()]
     if not shares:
         return ""
@@ -175,7 +175,7 @@ def gate_sentence(whole: Comparison) -> str:
 
 
 def gate_detail(whole: Comparison, id_: WorkloadId) -> str:
-    """How often the forecast of a workload acted, where it stood in the end, and why; empty without a gate."""
+    """Say how often the forecast of a workload acted, its last gate state, and why; empty without a gate."""
     stood = whole.gates.get(id_)
     if not stood:
         return ""
@@ -212,7 +212,7 @@ REPLAY_LIMITS = (REACTION, CENSORED, WITHIN, NODES_LIMIT, PAID)
 
 
 def limits_of(feedback: Feedback) -> tuple[str, ...]:
-    """What a replay cannot know, with how load answers to pods where that was assumed."""
+    """Return the limits of a replay, with the assumed reaction of load to pods."""
     return REPLAY_LIMITS if feedback == NO_FEEDBACK else (_answering(feedback), *REPLAY_LIMITS[1:])
 
 

@@ -1,4 +1,4 @@
-"""A comparison as one page: what came of it, frontiers, worst hours, gates, each workload."""
+"""A comparison as one page: summary, frontiers, worst hours, gates, each workload."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def dates(begin: datetime, until: datetime) -> str:
 
 
 def summary(whole: Comparison) -> list[str]:
-    """What came of it, where forecaster was worse first, and the figures of every strategy and every workload."""
+    """Return the summary, cases where forecaster was worse first, and the figures of every strategy and workload."""
     lead = whole.verdict()
     lines = [line for line in sentences(whole) if line != lead]
     first = [paragraph(lead, "first worse" if whole.worse(whole.forecaster) else "first")] if lead else []
@@ -118,7 +118,7 @@ def _workload(compared: WorkloadComparison, whole: Comparison, *, opened: bool, 
 
 
 def assumptions_section(assumed: Assumptions, origin: str) -> str:
-    """What was assumed, and what a replay cannot know."""
+    """Return the assumptions, and the limits of a replay."""
     start_ups = ", ".join(f"{start_up.total_seconds():g} s" for start_up in assumed.start_ups)
     timing = assumed.timing
     text = (

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class AccountView(msgspec.Struct, frozen=True, gc=False):
-    """What was spent and what was short; `money` only where prices were given."""
+    """Cost and shortage; `money` only where prices were given."""
 
     pod_hours: float
     short_minutes: float
@@ -46,7 +46,7 @@ class PointView(msgspec.Struct, frozen=True):
 
 
 class TrackView(msgspec.Struct, frozen=True, gc=False):
-    """Minute by minute from `begin` on: pods asked for, pods ready, the floor, and demand above their capacity."""
+    """Minute by minute from `begin` on: requested pods, ready pods, the floor, and demand above their capacity."""
 
     asked: list[int]
     ready: list[int]
@@ -100,7 +100,7 @@ class GateView(msgspec.Struct, frozen=True, gc=False):
 
 
 class AssumptionsView(msgspec.Struct, frozen=True, gc=False):
-    """What was assumed."""
+    """Assumptions of the replay."""
 
     start_up_seconds: list[float]
     hpa_sync_seconds: float

@@ -91,7 +91,7 @@ def _desired(view: RecordedView) -> int | str:
 
 
 def print_differences(pairs: Sequence[Pair], compared: int, output: Output) -> None:
-    """What two policies decide differently, of so many workloads."""
+    """Print the decisions that differ between two policies, of so many workloads."""
     views = [difference_view(first, second) for first, second in pairs]
     summary = f"{len(views)} of {compared} workloads would be decided differently."
     print_listing(DiffView(views), views, _difference_columns(views), output, summary=summary)

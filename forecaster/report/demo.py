@@ -52,7 +52,7 @@ class DemoView(msgspec.Struct, frozen=True):
 
 
 def show_one_cycle(output: Output = Output.TABLE) -> None:
-    """What `forecaster once` would print if the recorded load were a cluster."""
+    """Print the output of `forecaster once` for the recorded load."""
     with interruptible(), shown_progress("demo") as shown, staged() as stage:
         stage.cycle.watch = shown
         outcome = stage.cycle.run(stage.begin)
@@ -78,7 +78,7 @@ AS_MEASURED = (
     "It compares the hours that are over by what Prometheus measured: a rate over two minutes, whose peaks are lower "
     "than those of the play, so both sides are short less."
 )
-"""Why the dashboard has other figures than the outcome of the play."""
+"""Reason why the dashboard's figures differ from the outcome of the play."""
 
 
 def show_dashboard(
@@ -98,7 +98,7 @@ def show_dashboard(
 
 
 class _Played(NamedTuple):
-    """What the play ended with, and the comparison with the plain HPA."""
+    """End of the play, and the comparison with the plain HPA."""
 
     last: Moment
     compared: Comparison
@@ -237,7 +237,7 @@ Step = TypeVar("Step")
 
 
 class Interrupt:
-    """Whether a stop was asked for."""
+    """Whether a stop was requested."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -249,9 +249,9 @@ class Interrupt:
             raise KeyboardInterrupt
 
     def between(self, steps: Iterable[Step]) -> Iterator[Step]:
-        """The steps, until a stop is asked for.
+        """Yield the steps until a stop is requested.
 
-        Python drops an exception that a signal raises inside a finalizer, so the wish is looked up again here.
+        Python drops an exception that a signal handler raises inside a finalizer, so the request is checked again here.
 
         Raises KeyboardInterrupt where one was.
         """

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Output(StrEnum):
-    """How every command prints that has a table; `-o`."""
+    """Output formats of commands with a table; `-o`."""
 
     TABLE = "table"
     WIDE = "wide"
@@ -19,7 +19,7 @@ class Output(StrEnum):
 
 
 class DocumentOutput(StrEnum):
-    """How commands print that speak in sentences."""
+    """Output formats of commands that answer in sentences."""
 
     TEXT = "text"
     JSON = "json"
@@ -27,7 +27,7 @@ class DocumentOutput(StrEnum):
 
 
 class TuneOutput(StrEnum):
-    """How proposals are printed."""
+    """Output formats of proposals."""
 
     YAML = "yaml"
     """A fragment of the settings, with comments."""
@@ -37,7 +37,7 @@ class TuneOutput(StrEnum):
 
 
 class AdviceOutput(StrEnum):
-    """How advice is printed: as everything, and as what `kubectl apply` takes."""
+    """Output formats of advice: the usual ones, and the input of `kubectl apply`."""
 
     TABLE = "table"
     WIDE = "wide"
@@ -56,7 +56,7 @@ class AdviceOutput(StrEnum):
 
 
 class NodesOutput(StrEnum):
-    """How node forecasts are printed: as everything, and for what reads them."""
+    """Output formats of node forecasts: the usual ones, and manifests of headroom."""
 
     TABLE = "table"
     WIDE = "wide"

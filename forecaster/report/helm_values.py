@@ -52,7 +52,7 @@ class Place(NamedTuple):
 
     @property
     def recommended(self) -> Requirements | None:
-        """What the cluster takes for the container; None where nothing is recommended, or names are not known."""
+        """Accepted requirements of the container; None where nothing is recommended, or names are not known."""
         return (self.advice.values or {}).get(self.key.rpartition("/")[2])
 
     @property
@@ -141,7 +141,7 @@ def _container_faults(key: str, known: Mapping[str, Sequence[Advice]]) -> Iterat
 
 
 def _path_faults(path: Sequence[str], tree: Tree) -> Iterator[str]:
-    """Why a path leads to no mapping; a key without a value is an empty mapping."""
+    """Yield reasons why a path leads to no mapping; a key without a value is an empty mapping."""
     for i, name in enumerate(path, 1):
         at = ".".join(path[:i])
         if name not in tree:
@@ -224,7 +224,7 @@ def _columns(changes: Sequence[Place], prices: Prices | None) -> Iterator[Printe
 
 
 def _sizes(place: Place) -> list[ContainerSize]:
-    """The size of the container, or those of the pod where usage has other names."""
+    """Return the size of the container, or those of the pod where usage has other names."""
     own = [size for size in place.advice.sizes if size.name == place.key.rpartition("/")[2]]
     return own or list(place.advice.sizes)
 

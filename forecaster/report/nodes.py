@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def print_nodes(ahead: NodeForecast, output: NodesOutput, image: str = "") -> None:
-    """Print what was asked for; `image` is what headroom pods run."""
+    """Print the forecast in the requested format; `image` is that of headroom pods."""
     match output:
         case NodesOutput.HEADROOM:
             yaml.safe_dump_all(headroom_manifests(ahead, image), sys.stdout, sort_keys=False)
@@ -151,7 +151,7 @@ def _ahead(instant: datetime, ahead: NodeForecast) -> str:
 
 
 def _between(joint: JointSum, unit: float) -> str:
-    """What the sum would be if the workloads were independent, and if all were high at once."""
+    """Return the sum for independent workloads, and the sum if all were high at once."""
     return f"{joint.independent / unit:.1f}…{joint.together / unit:.1f}"
 
 

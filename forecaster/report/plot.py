@@ -107,7 +107,7 @@ def round_numbers(low: float, high: float) -> list[float]:
 
 
 class Mark(NamedTuple):
-    """A dot, and what is said of it."""
+    """A dot, and its text."""
 
     x: float
     y: float

@@ -37,7 +37,7 @@ PLOT_COLOURS = {
     "recommended": FORECAST,
     PERFECT.name: "#a57c00",
 }
-"""What has a colour of its own in every picture."""
+"""Curves with a fixed colour in every picture."""
 
 
 def frontier(outcome: Comparison) -> Figure:

@@ -60,9 +60,9 @@ class PrintedColumn:
 def columns_from(
     heads: Sequence[str], rows: Sequence[Sequence[str]], ranks: Sequence[int], texts: int = 1
 ) -> list[PrintedColumn]:
-    """Return rows of cells as columns, numbers but for the first `texts` and those of words; without a head, left out.
+    """Return cells as columns of numbers, but for the first `texts` and words; those without a head are dropped.
 
-    `ranks` say which columns go first where the terminal is narrow.
+    `ranks` give the order in which columns are dropped on a narrow terminal.
     """
     cells = zip(*rows, strict=True)
     return [
@@ -137,7 +137,7 @@ def _lines(cells: Sequence[str], columns: Sequence[PrintedColumn], widths: Seque
 
 
 def table_text(columns: Sequence[PrintedColumn], width: int | None, styles: Sequence[str] = ()) -> Text:
-    """The table; `styles` are those of its rows."""
+    """Return the table as text; `styles` has one style per row."""
     head, *rows = table_rows(columns, width)
     text = Text("\n".join(head), style="", no_wrap=True, overflow="ignore")
     text.stylize("bold")
@@ -147,7 +147,7 @@ def table_text(columns: Sequence[PrintedColumn], width: int | None, styles: Sequ
 
 
 def print_table(columns: Sequence[PrintedColumn], styles: Sequence[str] = (), *, wide: bool = False) -> None:
-    """Print what fits the terminal, or all of it; a terminal is told what is left out."""
+    """Print the columns that fit the terminal, or all if `wide`; say which columns are left out."""
     width = None if wide else terminal_width()
     shown = fitting(columns, width)
     _Output(width=UNBOUNDED).print(table_text(shown, width, styles), highlight=False, soft_wrap=True)
@@ -225,7 +225,7 @@ def print_names(ids: Iterable[object]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Printable:
-    """One result in every form, each made when it is asked for."""
+    """One result in every form, each made on request."""
 
     table: Callable[[bool], None]
     """Prints for people; True: all columns."""
@@ -235,7 +235,7 @@ class Printable:
 
 
 def print_as(output: Output, result: Printable) -> None:
-    """Print a result in the form that was asked for."""
+    """Print a result in the requested form."""
     match output:
         case Output.TABLE | Output.WIDE:
             result.table(output is Output.WIDE)
@@ -289,7 +289,7 @@ def mebi(value: float | None) -> str:
 
 
 def percent(share: float | None) -> str:
-    """A share to the thousandth of a percent, as shortages are told."""
+    """Format a share to the thousandth of a percent, the precision of shortages."""
     return UNKNOWN_AMOUNT if share is None else f"{share:.3%}"
 
 

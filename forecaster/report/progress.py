@@ -1,4 +1,4 @@
-"""Stage and bar of long work on standard error: on a terminal only, and nothing of it stays."""
+"""Stage and progress bar of long work on standard error: on a terminal only, and erased at the end."""
 
 from __future__ import annotations
 

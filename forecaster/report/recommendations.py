@@ -76,7 +76,7 @@ def columns_of(recommendations: Sequence[Recommendation]) -> list[PrintedColumn]
 
 
 def table_of(recommendations: Sequence[Recommendation], width: int | None, history: Histories | None = None) -> Text:
-    """What of the table fits this width; with a history the last half day as a picture."""
+    """Return the columns of the table that fit this width; with a history the last half day as a picture."""
     columns = columns_of(recommendations)
     if history is not None:
         windows = windows_of(history)
@@ -184,7 +184,7 @@ def print_outcome(outcome: Outcome, chosen: set[WorkloadId], output: Output) -> 
 
 
 def failure_lines(outcome: Outcome) -> list[str]:
-    """What failed, a line each; where nothing could be read, the command that says why, too."""
+    """Return the failures, a line each; where nothing could be read, also the command that says why."""
     failures = [f"! {failure}" for failure in outcome.report.failures]
     return [*failures, TRY_DOCTOR] if outcome.lost else failures
 

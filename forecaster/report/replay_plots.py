@@ -183,7 +183,7 @@ def _tick(at: datetime, number: int, begin: datetime, length: timedelta) -> Tick
 
 
 def swatch(strategies: Sequence[tuple[str, str]]) -> str:
-    """What the colours of a plot over time mean."""
+    """Return the legend of a plot over time."""
     lines = "".join(f'<li><i class="{style}"></i>{title}</li>' for style, title in strategies)
     shades = '<li><i class="shortage"></i>short with forecaster</li><li><i class="gap"></i>not measured</li>'
     return f'<ul class="key">{lines}{shades}</ul>'

@@ -61,7 +61,7 @@ class WeekSection(NamedTuple):
 
 
 def week_sections(week: WeekOutcome) -> Iterator[WeekSection]:
-    """What stands beside the comparison, where there is any: sizes, losses, adoptions."""
+    """Yield the sections beside the comparison that have data: sizes, losses, adoptions."""
     if week.sizes:
         yield WeekSection("Requests and limits", SIZED, SIZES_SPOKEN, _size_columns(week))
     if week.losses:
@@ -132,7 +132,7 @@ def _spare_columns(week: WeekOutcome) -> list[PrintedColumn]:
 
 
 def _spare_row(name: str, costs: Sequence[SpareCost]) -> tuple[str, ...]:
-    """Cells of some workloads; the hours are those of the workload with the fewest."""
+    """Return the cells of some workloads; the hours are those of the workload with the fewest."""
     pod_hours = [each.pod_hours for each in costs if each.pod_hours is not None]
     if not pod_hours:
         return (name, NOT_RECORDED, NOT_RECORDED, "0")
@@ -149,7 +149,7 @@ ADOPTED_HEADS = ("workload", "acts from", "HPA expected", "ours expected", "HPA 
 
 
 def _adoption_columns(week: WeekOutcome) -> list[PrintedColumn]:
-    """What was expected of each forecast when its gate let it act, and what came, for the HPA's pod-hours."""
+    """Return columns: expected result when the gate let a forecast act, and actual one, at the HPA's pod-hours."""
     rows = [
         (
             str(each.workload),
@@ -214,7 +214,7 @@ STRATEGIES = {"hpa": HPA.name, "seasonal_naive": NAIVE, "ours": SERVICE_STRATEGY
 
 
 class SizesView(msgspec.Struct, frozen=True, gc=False):
-    """What came of the requests and limits of one pod."""
+    """Result of the requests and limits of one pod."""
 
     oom_kills: int
     throttled_core_hours: float
@@ -272,7 +272,7 @@ class WeekWorkload(msgspec.Struct, frozen=True):
 
 
 class WeekView(msgspec.Struct, frozen=True):
-    """All of it, the workloads on which we were worse first."""
+    """Document of a week, the workloads on which we were worse first."""
 
     begin: datetime
     until: datetime

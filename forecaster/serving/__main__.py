@@ -30,11 +30,12 @@ if TYPE_CHECKING:
 
 
 SWITCH_SECONDS = 0.0005
-"""How long a thread that loads a table or asks for rights may keep requests waiting; Python's own is ten times that."""
+"""Longest time for which a thread that loads a table or reviews rights delays requests; Python's default is ten times
+as long."""
 
 
 def main(arguments: Sequence[str] | None = None, *, clock: Callable[[], datetime] = now) -> int:
-    """Serve until told to stop; the exit code is 1 if that cannot even begin."""
+    """Serve until stopped; the exit code is 1 if that cannot even begin."""
     given = _parser().parse_args(arguments)
     try:
         plain = _socket(given.fd, given.address)
@@ -84,13 +85,13 @@ def _socket(descriptor: int | None, address: Address | None) -> socket.socket:
 
 
 def _allow_descriptors() -> None:
-    """Raise the limit of descriptors: silent connections cost one each, and must not exhaust those of others."""
+    """Raise the limit of descriptors: each silent connection takes one, and must not exhaust those of others."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def _collect_seldom() -> None:
-    """What is imported never goes, and requests leave no cycles behind: looking for some takes 10 ms of an answer."""
+    """Collect garbage seldom: requests leave no cycles, and a collection delays an answer by 10 ms."""
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
 

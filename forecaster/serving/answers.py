@@ -27,7 +27,7 @@ STALE_INTERVALS = 3
 
 
 class TableAge(msgspec.Struct, frozen=True):
-    """How old the decisions are, and whether that is too old."""
+    """Age of the decisions, and whether it is too high."""
 
     published_at: datetime
     age_seconds: float
@@ -44,7 +44,7 @@ def age_of(meta: TableMeta, now: datetime, stale_after: timedelta | None) -> Tab
 
 
 class MetricRequest(NamedTuple):
-    """Which number. Without a kind the name has to be that of one workload; `target` is what one replica carries."""
+    """The requested number. Without a kind the name has to be unique; `target` is the load of one replica."""
 
     namespace: str
     name: str
@@ -123,7 +123,7 @@ def _named(selector: Selector, label: str) -> tuple[str, ...] | None:
 
 
 class NoValue(NamedTuple):
-    """Why there is no number, with the status that says so."""
+    """Reason why there is no number, with its status."""
 
     status: HTTPStatus
     message: str
@@ -136,7 +136,7 @@ class WorkloadValue(NamedTuple):
     value: OfferedValue
 
     def labels(self) -> dict[str, str]:
-        """What the number is about, and where it comes from."""
+        """Labels that name the subject of the number, and its source."""
         value = self.value
         labels = {NAMESPACE: self.entry.namespace, KIND: self.entry.kind, WORKLOAD: self.entry.name}
         if value.signal:

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 KUBERNETES = ("/apis", "/openapi")
 OPEN_BESIDE = PROBE_PATHS | {"/metrics"}
-"""What the plain port still answers where there is a secure one."""
+"""Paths that the plain port still answers where there is a secure one."""
 ELSEWHERE = failure(HTTPStatus.FORBIDDEN, "this is answered on the secure port only")
 
 UNCERTIFIED = failure(HTTPStatus.FORBIDDEN, "reviews of new pods are answered to the API server's certificate only")
@@ -213,7 +213,7 @@ async def healthz(_request: Request) -> Response:
 
 
 def _beside(options: ServingOptions) -> dict[str, Any]:
-    """What the dashboard has beside the table."""
+    """Return the parts of the dashboard beside the table."""
     return {
         "what_if": WhatIfProcess(options.facts) if options.facts else None,
         "calendar": {"zone": options.zone, "countries": options.countries},

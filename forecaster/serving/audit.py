@@ -26,7 +26,7 @@ class Denial(NamedTuple):
 
     status: HTTPStatus
     message: str
-    """What the client reads."""
+    """Message for the client."""
     why: str
     user: str
     client: str

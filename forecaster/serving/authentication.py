@@ -126,7 +126,7 @@ class FrontProxyWatch:
         self._latest: FrontProxy | None = None
         self._read = asyncio.Event()
         self.fault = "extension-apiserver-authentication has not been read yet"
-        """Why the latest state is not known; empty when it is."""
+        """Reason why the latest state is not known; empty when it is."""
 
     @property
     def known(self) -> bool:
@@ -187,7 +187,7 @@ class BearerToken:
 
 
 class JwtHeader(msgspec.Struct, frozen=True):
-    """What every JSON Web Token says of its signature."""
+    """Statement of a JSON Web Token about its signature."""
 
     alg: str
 

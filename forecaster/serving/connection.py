@@ -24,7 +24,7 @@ POD_MAX = 256 * 1024
 """Largest body at `ADMISSION`, which holds a pod; larger pods, which are rare, are admitted unchanged."""
 ADMISSION = b"/admit/"
 PATIENCE_SECONDS = 10.0
-"""How long a client may take over its headers, its body, or over reading an answer."""
+"""Time that a client may take for its headers, for its body, and for reading an answer."""
 
 
 class Peer(NamedTuple):
@@ -34,7 +34,7 @@ class Peer(NamedTuple):
 
 
 class Connection(HttpToolsProtocol):
-    """Counts what arrives and since when it waits. `overdue` is asked from outside: no timer per request."""
+    """Counts arriving bytes and times a connection. `overdue` is called from outside: no timer per request."""
 
     def __init__(
         self,

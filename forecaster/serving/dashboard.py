@@ -1,7 +1,7 @@
-"""The dashboard: one page at `/` that draws what the table and the pictures beside it say, and the JSON it asks for.
+"""The dashboard: one page at `/` that draws the table and the pictures beside it, and its JSON.
 
-The page is the same for all readers and names no workload; what does is answered by the same rules as `/api/v1`.
-Columns are put together in a thread, once a table: an HPA waits for none of it.
+The page is the same for all readers and names no workload; answers that do are authorised like `/api/v1`. Columns are
+made in a thread, once per table, so that an HPA never waits for them.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ MAX_DIGITS = 9
 
 
 class Now(TableAge, frozen=True, kw_only=True):
-    """What a page asks every few seconds: whether there is another table or picture, and how old this table is."""
+    """Answer for a page that asks every few seconds: the present table and picture, and the age of the table."""
 
     drawn_at: datetime | None
     """Instant of the pictures, which a cycle writes after its table; null where there are none."""
@@ -87,7 +87,7 @@ class Waiting(msgspec.Struct, frozen=True):
     """Answer of each path until a first cycle has ended."""
 
     waiting: str
-    """Why, in a sentence."""
+    """Reason, as a sentence."""
 
 
 class DrawnSeries(msgspec.Struct, frozen=True):
@@ -100,7 +100,7 @@ class DrawnSeries(msgspec.Struct, frozen=True):
 
 
 class WorkloadPage(msgspec.Struct, frozen=True):
-    """All that is known of one workload."""
+    """All facts about one workload."""
 
     published_at: datetime
     recommendation: RecommendationView
@@ -110,18 +110,18 @@ class WorkloadPage(msgspec.Struct, frozen=True):
     accuracy: tuple[AccuracyView, ...]
     series: DrawnSeries | None
     benefit: BenefitView
-    """What the decisions about it were worth beside the HPA alone."""
+    """Benefit of the decisions about it, over the HPA alone."""
     currency: str
     beside: VpasOfWorkload
     """VPAs of the cluster, which are shown whatever their mode is."""
     what_if: bool
     """Whether other settings can be tried."""
     what_if_refused: str
-    """Why not, in a sentence."""
+    """Reason why not, as a sentence."""
 
 
 class Sentences(msgspec.Struct, frozen=True):
-    """Why each of some rows is decided as it is."""
+    """Reasons for the decisions of some rows."""
 
     messages: list[str]
 
@@ -193,7 +193,7 @@ class Dashboard:
         ]
 
     def _once_published(self, handler: Handler) -> Handler:
-        """A handler that is asked only where there is a table; a page that waits for the first one is no fault."""
+        """Return a handler that needs a table; a page that waits for the first one is no fault."""
 
         @wraps(handler)
         async def answered(request: Request) -> Response:
@@ -213,7 +213,7 @@ class Dashboard:
         return _answer(request, self._files[name], MEDIA_TYPES[Path(name).suffix])
 
     async def now(self, _request: Request) -> Response:
-        """Which table there is."""
+        """Return the identity of the present table."""
         table, pictures = self.table(), self.pictures.table
         age = age_of(table.meta, self.clock(), self.stale_after)
         return _json(
@@ -244,7 +244,7 @@ class Dashboard:
         return _answer(request, known.body, "application/json")
 
     async def sentences(self, request: Request) -> Response:
-        """Why each of some rows of the table of one instant is decided as it is; nothing of another table."""
+        """Return the reasons for the decisions of some rows of the table of one instant; nothing of another table."""
         table, parameters = self.table(), request.query_params
         if parameters.get("of") != msgspec.to_builtins(table.meta.published_at):
             return _json(Sentences([]))
@@ -289,11 +289,11 @@ class Dashboard:
         return await self._replayed(request, {"changes": changes_of(request.query_params)})
 
     async def past(self, request: Request) -> Response:
-        """What was forecast of one workload in the last half day, at a lead of choice, and how it turned out."""
+        """Return the forecasts of one workload in the last half day, at a chosen lead, and their outcome."""
         return await self._replayed(request, {**past_of(request.query_params), **(self.calendar or {})})
 
     async def show_writing(self, _request: Request) -> Response:
-        """Which replica writes to the cluster, and whether that is paused."""
+        """Return the replica that writes to the cluster, and whether it is paused."""
         return _json(await self.writing.view() if self.writing else WritingView())
 
     async def pause(self, request: Request) -> Response:
@@ -304,7 +304,7 @@ class Dashboard:
         return _json(await self.writing.pause(user, paused=paused))
 
     def _cannot_replay(self) -> str:
-        """Why other settings cannot be tried here, nor the past looked back on; empty where they can."""
+        """Say why what-if and look back are unavailable here; empty where they are available."""
         if self.follows():
             return "this replica copies what another one computes, and only that one has the history to replay"
         return "" if self.replaying else "this replica does not compute, so it cannot replay"

@@ -106,7 +106,7 @@ NOTHING_SERVED: HttpReply = failure(HTTPStatus.SERVICE_UNAVAILABLE, "nothing has
 
 
 class ApiRequest(NamedTuple):
-    """What matters of a request here."""
+    """Parts of a request that matter here."""
 
     method: str
     path: str
@@ -188,7 +188,7 @@ def _lookup(
 
 
 def _selector(call: ExternalValue | ObjectValue, parameters: dict[str, str]) -> str | NoValue:
-    """What a call asks for. An object is named by its path; a selector, if there is one, says which signal."""
+    """Return the selector of a call. An object is named by its path; a selector, if there is one, names the signal."""
     if isinstance(call, ExternalValue):
         if call.metric in METRICS:
             return parameters.get("labelSelector", "")

@@ -1,7 +1,7 @@
-"""What the fleet page shows, as columns of the published table: made once a table, and only while a page is read.
+"""Fleet page: columns of the published table, made once per table, and only while a page is read.
 
-Nothing is made row by row but the names; sentences are made of the few rows that are seen. A page counts, sorts and
-draws in the browser.
+Only the names are made row by row; sentences are made for the few visible rows. A page counts, sorts and draws in the
+browser.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class FleetView(msgspec.Struct, frozen=True):
     peak: list[float | None]
     pod: list[float | None]
     high: list[float | None]
-    """What the peak of the window stays below with 95 %."""
+    """Upper bound of the window's peak at 95 %."""
     request: list[tuple[float | None, float | None]]
     """Cores and bytes that a pod requests now."""
     resized: list[tuple[float | None, float | None]]
@@ -71,7 +71,7 @@ class FleetView(msgspec.Struct, frozen=True):
     prices: Prices | None
     """Prices; without them no money is shown."""
     benefit: BenefitView
-    """What the decisions were worth beside the HPA alone."""
+    """Benefit of the decisions over the HPA alone."""
 
 
 def fleet_view(table: PublishedTable, pictures: PublishedTable | None) -> FleetView:
@@ -121,7 +121,7 @@ Pair = tuple[float | None, float | None]
 
 
 class PodRequests(msgspec.Struct, frozen=True, gc=False):
-    """What a pod requests; the rest of its sizes is not read."""
+    """Requests of a pod; the other sizes are not read."""
 
     cpu_request: float | None
     memory_request: float | None

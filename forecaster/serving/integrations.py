@@ -57,7 +57,7 @@ def kapacity_result(portrait: ObjectName, value: OfferedValue, now: datetime) ->
 
 
 class TargetRef(msgspec.Struct, frozen=True):
-    """The workload that is asked about."""
+    """The requested workload."""
 
     kind: str
     name: str
@@ -65,7 +65,7 @@ class TargetRef(msgspec.Struct, frozen=True):
 
 
 class WatermarkRequest(msgspec.Struct, frozen=True, rename="camel"):
-    """What the controller posts; what it says of state and targets we know better from the source."""
+    """Body posted by the controller; its state and targets are ignored, because the source knows them better."""
 
     target_ref: TargetRef
 
@@ -81,7 +81,7 @@ class WatermarkReply(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class WatermarkError(msgspec.Struct, frozen=True):
-    """Why there is no count; the controller then leaves the workload alone."""
+    """Reason why there is no count; the controller then leaves the workload unchanged."""
 
     code: int
     message: str
@@ -125,7 +125,7 @@ class IntegrationPages:
         self._stale_after = stale_after
 
     def routes(self) -> list[Route]:
-        """What an application adds to its own."""
+        """Return the routes for an application."""
         return [
             Route(f"{INTEGRATION_PATH}/kapacity/{{portrait}}", self.kapacity_result),
             Route("/api/v1/recommenders/watermark", self.watermark_recommendation, methods=["POST"]),

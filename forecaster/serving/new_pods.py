@@ -1,7 +1,7 @@
-"""/admit/pods: the API server asks before it makes a pod (AdmissionReview v1), and gets a patch of its size or none.
+"""/admit/pods: answers the API server before it creates a pod (AdmissionReview v1), with a size patch or none.
 
-A pod is never refused: what cannot be told is answered with `allowed` and no patch. Nothing is written for an answer,
-so that a dry run has no side effects; what was done stands on the pod and in the API server's audit log.
+A pod is never refused: without a known size the answer is `allowed` without a patch. Nothing is written for an answer,
+so that a dry run has no side effects; the change is visible on the pod and in the API server's audit log.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ MAX_WAITING = 64
 
 
 class PatchOperation(msgspec.Struct, frozen=True):
-    """RFC 6902, section 4.1: `add` replaces what is there.
+    """RFC 6902, section 4.1: `add` replaces an existing value.
 
     The API server refuses the pod for a patch that it cannot apply, whatever the failure policy: paths are those of the
     very object that was sent.
@@ -59,7 +59,7 @@ class PatchOperation(msgspec.Struct, frozen=True):
 
 
 class AdmissionRequest(Wire, frozen=True):
-    """What is read of it."""
+    """Fields of an admission request that are read."""
 
     uid: str
     namespace: str = ""

@@ -1,4 +1,4 @@
-"""What the serving process is started with: where to listen, and its options as one JSON argument."""
+"""Arguments of the serving process: addresses, and its options as one JSON argument."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from forecaster.errors import StoreError
 BACKLOG = 2048
 PORT_MAX = 65535
 WRITTEN, NOT_WRITTEN = b"w", b"f"
-"""What the computing process says of each table over the standard input of the serving one."""
+"""Messages of the computing process about each table, over the standard input of the serving one."""
 LEADS, FOLLOWS = b"l", b"s"
 """State of a replica among others: whether it computes, or copies what another one has computed."""
 
@@ -44,7 +44,7 @@ def parse_address(text: str) -> Address:
 
 
 def address_argument(text: str) -> Address:
-    """`parse_address` as the type of an argument, so that its error is said."""
+    """`parse_address` as the type of an argument, so that its error is shown."""
     try:
         return parse_address(text)
     except ValueError as error:
@@ -81,7 +81,7 @@ class SecureOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     kubeconfig: str = ""
     """Empty: the pod's own service account."""
     service: str = ""
-    """`namespace/name` of our Service, by which the owner of an API group is told from others."""
+    """`namespace/name` of our Service, which identifies the owner of an API group."""
     upstream: UpstreamOptions | None = None
     lease: str = ""
     """`namespace/name` of the Lease by which one replica writes; empty where nothing is written."""
@@ -105,4 +105,4 @@ class ServingOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     new_pods: str = ""
     """The file with the sizes of new pods; empty where they get none."""
     facts: str = ""
-    """The socket on which the computing process tells what it knows of a workload; empty where it does not."""
+    """Socket for facts of workloads from the computing process; empty where there is none."""

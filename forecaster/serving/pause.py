@@ -1,7 +1,7 @@
-"""Which replica writes to the cluster, and the pause of all writes: an annotation of the Lease, set by permitted users.
+"""The writing replica, and the pause of all writes: an annotation of the Lease, set by permitted users.
 
-The right is `put` on the non-resource URL `/dashboard/pause`; access control asks the API server about it as about any
-other, and on a port without it nothing can be paused. User and instant are written beside it and logged.
+The right is `put` on the non-resource URL `/dashboard/pause`; access control reviews it like any other right, and on a
+port without access control nothing can be paused. User and instant are written beside it and logged.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MAX_USER = 200
 
 
 class WritingView(msgspec.Struct, frozen=True):
-    """Which replica writes, and whether that is paused."""
+    """The replica that writes, and whether writing is paused."""
 
     lease: str = ""
     """Empty where nothing is written to a cluster."""

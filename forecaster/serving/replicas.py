@@ -26,7 +26,7 @@ POSITION_DIGITS = 15
 
 
 class ReplicaFiles:
-    """What lies beside the table that is served."""
+    """Files beside the served table."""
 
     def __init__(self, table: Path, clock: Callable[[], datetime]) -> None:
         self._files, self._clock = replicated_files(table), clock
@@ -41,7 +41,7 @@ class ReplicaFiles:
         return Response(msgspec.json.encode(files), media_type="application/json")
 
     async def piece(self, request: Request) -> Response:
-        """A part of a file from `at` on, as long as it has the tag that it is asked by."""
+        """Return a part of a file from `at` on, while it has the requested tag."""
         path = self._files.get(request.path_params["name"])
         tag, at = request.query_params.get("tag", ""), request.query_params.get("at", "0")
         if path is None or not (at.isascii() and at.isdigit() and len(at) <= POSITION_DIGITS):

@@ -59,7 +59,7 @@ def failure(status: HTTPStatus, message: str) -> HttpReply:
 
 
 def success(value: msgspec.Struct) -> HttpReply:
-    """An object that was asked for."""
+    """Reply with the requested object."""
     return HttpReply(HTTPStatus.OK, msgspec.json.encode(value))
 
 
@@ -103,7 +103,7 @@ class ExternalMetricValueList(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class ObjectReference(msgspec.Struct, frozen=True, rename="camel"):
-    """The object that a value describes; custom metrics are those of Deployments and StatefulSets."""
+    """Object described by a value; custom metrics belong to Deployments and StatefulSets."""
 
     kind: str
     namespace: str

@@ -53,11 +53,11 @@ MISSING = {
     NotNamed: (HTTPStatus.BAD_REQUEST, "Name exactly one of them."),
     NotThere: (HTTPStatus.NOT_FOUND, "/api/v1/recommendations?namespace= lists what there is."),
 }
-"""Status and remedy of a number that cannot be told."""
+"""Status and remedy of a number that is not available."""
 
 
 def missing(why: NotKnown | NotNamed | NotThere, remedy: str = "") -> ProblemError:
-    """The problem of a number that cannot be told, with a remedy of its own where one is given."""
+    """Return the problem of a number that is not available, with the given remedy, if any."""
     status, usual = MISSING[type(why)]
     return ProblemError(status, why.message, remedy or usual)
 
@@ -101,7 +101,7 @@ Key = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class ListQuery:
-    """What a list was asked for."""
+    """Filters of a list request."""
 
     filters: tuple[tuple[str, str], ...] = ()
     limit: int = LIMIT

@@ -55,7 +55,8 @@ V = TypeVar("V")
 ENTRIES = 16384
 """Answers kept; the least recently used one goes first."""
 WAIT_SECONDS = 10.0
-"""How long a request waits for its review, as the Kubernetes servers do. The review goes on for the next one."""
+"""Time for which a request waits for its review, as in Kubernetes servers. The review continues for the next request.
+"""
 RENEW_AFTER = 0.5
 """Share of its time after which a positive answer that is used is reviewed anew, without a request that waits."""
 
@@ -65,7 +66,7 @@ class TooManyReviewsError(Exception):
 
 
 class HoldTimes(NamedTuple):
-    """How long an answer holds, in seconds."""
+    """Lifetime of an answer, in seconds."""
 
     positive: float
     """A user, or a right that is given."""

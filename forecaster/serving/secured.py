@@ -1,4 +1,4 @@
-"""What the secure listener needs: TLS, certificates, trust and access control, kept up to date while it is open."""
+"""Parts of the secure listener: TLS, certificates, trust and access control, kept up to date while it is open."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ POLL_SECONDS = 1.0
 WATCHES = 2
 """Connections to the API server for what is read again and again; reviews have their own."""
 TRUST_SECONDS = 10.0
-"""How long new connections wait for the first reading of the front proxy's settings."""
+"""Time for which new connections wait for the first reading of the front proxy's settings."""
 
 
 class SecureListening:
@@ -65,11 +65,11 @@ class SecureListening:
         self._trust = FrontProxyWatch(self.api_server, self._trust_front_proxy)
 
     def fault(self) -> str:
-        """Why the listener is not ready; empty when it is."""
+        """Reason why the listener is not ready; empty when it is."""
         return "" if self._trust.known else self._trust.fault
 
     async def ready(self) -> None:
-        """Return when the front proxy can be told from other clients, or cannot for the time being."""
+        """Return when the front proxy can be identified, or cannot for the time being."""
         await self._trust.until_known(TRUST_SECONDS)
 
     @asynccontextmanager
@@ -203,11 +203,11 @@ class GroupOwnerWatch:
 
 
 def server_context(certificate: Path, key: Path, proxy_ca: str = "") -> ssl.SSLContext:
-    """TLS 1.2 and 1.3, HTTP/1.1, no session tickets; client certificates are asked for if there is a CA to verify them.
+    """Return a context for TLS 1.2 and 1.3, HTTP/1.1, no session tickets; with a CA, client certificates are requested.
 
-    Only the CA of proxies is loaded. With a second one it could not be told which of them vouched for a certificate,
-    and any user's certificate with the right name would make its owner a proxy, that is, any user. A ticket would
-    outlive the CA that the session was verified with.
+    Only the CA of proxies is loaded. With a second one it would be unclear which of them signed a certificate, and any
+    user's certificate with the right name would make its owner a proxy, that is, any user. A ticket would outlive the
+    CA that the session was verified with.
 
     Raises OSError: a file cannot be read or is no certificate, the key does not belong to it, or the CA is no CA.
     """
@@ -227,9 +227,9 @@ Stamp = tuple[tuple[int, int], ...]
 
 
 class ServingCertificates:
-    """Watches the serving certificate and is told the CA of proxies.
+    """Watches the serving certificate and receives the CA of proxies.
 
-    A pair that does not fit, as there is between the writing of two files, leaves the last good one in place.
+    A pair that does not match, as between the writing of two files, leaves the last good one in place.
     """
 
     def __init__(self, certificate: Path, key: Path) -> None:
@@ -238,7 +238,7 @@ class ServingCertificates:
         self._stamp: Stamp = ()
         self.context: ssl.SSLContext | None = None
         self.fault = ""
-        """Why the newest files are not used; empty when they are."""
+        """Reason why the latest files are not used; empty when they are."""
 
     def trust(self, proxy_ca: str) -> None:
         """Verify client certificates against this bundle from the next handshake on."""

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp
 
 GRACE_SECONDS = 5
-"""Requests that are being answered get this long when the process is asked to stop."""
+"""Time for requests in progress when the process is stopped."""
 KEEP_ALIVE_SECONDS = 120
 """Longer than the 90 s after which the aggregator drops an idle connection: it must be the one to close."""
 
@@ -113,9 +113,9 @@ def _is_fault(record: logging.LogRecord) -> bool:
 
 
 LISTENER_SILENCE_SECONDS = 5.0
-"""How long a connection may stay silent."""
+"""Time for which a connection may stay silent."""
 SILENT_MAX = 4096
-"""How many may wait at a time; one more sends away the one that has waited longest."""
+"""Largest number of silent connections; one more closes the one that has been silent longest."""
 
 
 class SilentConnections:

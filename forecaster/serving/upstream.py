@@ -1,4 +1,4 @@
-"""The upstream adapter: the one that had the API group before. What is not ours to answer goes on to it.
+"""The upstream adapter, which had the API group before. Requests for metrics that are not ours are passed on to it.
 
 We have no certificate of the front proxy, so the adapter sees our own account and not the caller: callers are
 authorised here first, for the very metric they ask for, and our account needs `list` there.
@@ -58,7 +58,7 @@ class UpstreamAdapter:
         return isinstance(call, ExternalValue) and call.version == EXTERNAL.group_version and call.metric not in METRICS
 
     async def answer(self, request: ApiRequest) -> HttpReply:
-        """What the adapter says, its refusals included."""
+        """Return the adapter's answer, also if it refuses."""
         if self._waiting >= WAITING:
             return BUSY
         if self._breaker.open(self._clock()):
@@ -114,7 +114,7 @@ class _ResourceList(msgspec.Struct, frozen=True):
 
 
 def _resources(answer: RawAnswer) -> tuple[ApiResource, ...]:
-    """What its discovery lists; nothing where that is not understood."""
+    """Return the resources of the adapter's discovery; empty where that is not understood."""
     if answer.status != HTTPStatus.OK:
         return ()
     try:
@@ -137,7 +137,7 @@ PAUSE_SECONDS = 10.0
 
 @dataclass(slots=True)
 class Breaker:
-    """After `FAILURES` in a row a server is left alone for `PAUSE_SECONDS`, then one request tries it.
+    """Circuit breaker: after `FAILURES` in a row a server gets no request for `PAUSE_SECONDS`, then one as a trial.
 
     Time goes in as seconds of any clock that only goes forward.
     """

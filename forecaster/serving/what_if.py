@@ -1,7 +1,7 @@
-"""What if: questions of dashboard readers, handed to a process that replays (docs/decisions/0020).
+"""What if: questions of dashboard readers, passed to a process that replays (docs/decisions/0020).
 
 That process is started by the first question and ended when none has come for a while. One question is answered at a
-time and one may wait; a reader that asks more often than a slider moves is refused, and the page asks again.
+time and one may wait; a reader who asks more often than a slider moves is refused, and the page asks again.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ REFUSED_PREFIX = b'{"refused":'
 
 
 class CallerLimit:
-    """How often each caller may ask."""
+    """Rate limit of each caller."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class SignalForecastView(msgspec.Struct, frozen=True):
-    """One signal, now and ahead.
+    """One signal, now and forecast.
 
     `quantiles` are those of the largest demand in the window that a decision can still reach, empty where there is no
     forecast, and `note` says why. `path` is the coming hour step by step, null where none was made.
@@ -63,7 +63,7 @@ class WorkloadExplanation(TableAge, frozen=True, kw_only=True):
 
 
 class WorkloadAccuracy(TableAge, frozen=True, kw_only=True):
-    """How the forecasts of a workload turned out."""
+    """Outcome of a workload's forecasts."""
 
     accuracy: tuple[AccuracyView, ...]
 
@@ -118,7 +118,7 @@ class Workloads:
         return json_response(WorkloadExplanation(*self._pages.age(table), lines=lines))
 
     async def accuracy(self, request: Request) -> Response:
-        """How its forecasts turned out."""
+        """Return the outcome of a workload's forecasts."""
         table, entry = self._entry(request)
         return json_response(WorkloadAccuracy(*self._pages.age(table), accuracy=table.past(entry).accuracy))
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 SCALER_GRACE_SECONDS = 2.0
-"""Calls that are being answered get this long when the process is asked to stop; streams end at once with it."""
+"""Time for calls in progress when the process is stopped; streams end at once."""
 
 CHANNEL_LIMITS = (
     ("grpc.max_receive_message_length", 64 * 1024),  # a trigger's metadata is some hundred bytes
@@ -68,7 +68,7 @@ class CertificateFiles(NamedTuple):
 
 
 class ScalerCertificates:
-    """What is loaded now, and what the files hold since."""
+    """The loaded certificates, and whether the files have changed since."""
 
     def __init__(self, files: CertificateFiles) -> None:
         self._files = files
@@ -111,7 +111,7 @@ def _read(files: CertificateFiles) -> grpc.ServerCertificateConfiguration:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve until told to stop; the exit code is 1 if that cannot even begin."""
+    """Serve until stopped; the exit code is 1 if that cannot even begin."""
     options = _parser().parse_args(arguments)
     reader = TableReader(options.table)
     limit = None if options.stale_after is None else timedelta(seconds=options.stale_after)

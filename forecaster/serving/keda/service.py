@@ -38,7 +38,7 @@ INT64_END = 2.0**63
 NAMES_SHOWN = 200
 """Characters of the names of a client that is denied."""
 STREAM_CHECK_SECONDS = 1.0
-"""How often a stream looks for another table; it adds this much to the time until a workload is woken."""
+"""Interval at which a stream checks for another table; it adds to the time until a workload is woken."""
 CHECKS_PER_TABLE = 10
 """Looks after which a stream answers from the same table again, by its age and the present count. An answer takes some
 100 µs, and there is a stream for each push trigger."""
@@ -53,7 +53,7 @@ class ScalerService:
         self._audit = audit or Audit()
 
     def handlers(self) -> grpc.GenericRpcHandler:
-        """What a server is given."""
+        """Return the handlers for a server."""
         methods: dict[str, grpc.RpcMethodHandler[Any, Any]] = {
             "IsActive": grpc.unary_unary_rpc_method_handler(self.is_active, _reference, _bytes),
             "StreamIsActive": grpc.unary_stream_rpc_method_handler(self.stream_is_active, _reference, _bytes),
@@ -152,14 +152,14 @@ SHORT = {metric.removeprefix("forecaster_"): metric for metric in METRICS}
 
 
 class Trigger(NamedTuple):
-    """One number, what one replica carries of it, and from where on the workload counts as active."""
+    """One number, the load of one replica, and the threshold above which the workload counts as active."""
 
     request: MetricRequest
     activation: float
 
     @property
     def metric_name(self) -> str:
-        """What KEDA calls it in the HPA, behind a number of its own: by this name the HPA's target is ours again."""
+        """Name of the metric in KEDA's HPA, after KEDA's own index: this name identifies the HPA's target as ours."""
         return KEDA_PREFIX + (self.request.signal or self.request.metric.removeprefix("forecaster_"))
 
 
@@ -215,7 +215,7 @@ class TriggerValues:
         self._clock = clock
         self._stale_after = stale_after
         self._unread: dict[MetricRequest, datetime] = {}
-        """Since when each of these triggers has been answered without the HPA that KEDA makes of it."""
+        """Instants since when each trigger has been answered without its HPA, which KEDA makes."""
 
     def value(self, trigger: Trigger) -> Answer | NotThere:
         """The number now, or why there is none.
