@@ -22,7 +22,7 @@ from forecaster.forecasting.backtest import PolicyBacktest, backtests
 from forecaster.forecasting.peaks import LEVELS
 from forecaster.horizontal.decide import decide
 from forecaster.horizontal.gate import Evidence, judged
-from forecaster.horizontal.standing import ACTING, SEASONAL, Gates
+from forecaster.horizontal.gate_states import ACTING, SEASONAL, Gates
 from forecaster.horizontal.state import State
 from forecaster.horizontal.terms import terms_of
 from forecaster.replay.evidence import PastEvidence, evidence_of

@@ -45,7 +45,7 @@ from forecaster.cycle import rows as rows_of_fleet
 from forecaster.cycle.benefit import LiveBenefit
 from forecaster.cycle.gates import JUDGING_INTERVAL, ROUND, SOONEST
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
-from forecaster.horizontal.standing import Gates
+from forecaster.horizontal.gate_states import Gates
 from forecaster.publish.pictures import PictureFile
 from forecaster.publish.publisher import OfferPublisher
 from forecaster.publish.table_file import TableFile
@@ -165,7 +165,7 @@ def build(settings: Settings, source: Source, parts: ExitStack, directory: Path)
         window=history.window,
     )
     benefit = LiveBenefit()
-    table.beside["benefit"] = lambda: benefit.seen
+    table.beside["benefit"] = lambda: benefit.texts
     publisher = OfferPublisher(settings.policies, {"table": table, "pictures": pictures, "benefit": benefit})
     cycle = build_cycle(settings, source, history, publisher=publisher, ledger=ledger)
     cycle.benefit = benefit

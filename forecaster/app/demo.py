@@ -128,7 +128,7 @@ def _publisher(stage: Stage, path: Path) -> OfferPublisher:
     table = TableFile(path, last_report=lambda: next(iter(stage.reports), None), note=NOTE, health=health, **given)
     table.nodes = lambda: refused("no cluster is behind recorded load")
     benefit = cycle.benefit = LiveBenefit()
-    table.beside[BENEFIT_KEY] = lambda: benefit.seen
+    table.beside[BENEFIT_KEY] = lambda: benefit.texts
     pictures = PictureFile(pictures_path(path), window=cycle.history.window, **given)
     return OfferPublisher(stage.policies, {"table": table, "pictures": pictures, "benefit": benefit})
 

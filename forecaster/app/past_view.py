@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from forecaster.cycle.workload_facts import ContainerTold  # noqa: TC001  msgspec resolves them
+from forecaster.cycle.workload_facts import ContainerRecord  # noqa: TC001  msgspec resolves them
 from forecaster.domain.window import FIVE_MINUTES, HOUR, MINUTE
 from forecaster.replay.look_back import (
     LOOK_BACK_LENGTH,
@@ -177,7 +177,7 @@ def _span(span: Span, kind: str) -> SpanView:
     return SpanView(span.begin, span.until, kind, span.text)
 
 
-def _container(container: ContainerTold) -> list[PastContainerView]:
+def _container(container: ContainerRecord) -> list[PastContainerView]:
     units = {"cpu": "cores", "memory": "bytes"}
     return [
         PastContainerView(

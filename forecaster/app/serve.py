@@ -238,7 +238,7 @@ def build_service(
     if benefit:
         receivers["benefit"] = benefit
         state.follow(ObservedFile(directory / BENEFIT_FILE, benefit), news, every=BENEFIT_INTERVAL)
-        table.beside[BENEFIT_KEY] = lambda: benefit.seen
+        table.beside[BENEFIT_KEY] = lambda: benefit.texts
         metrics.register(BenefitMetrics(lambda: benefit.view))
     publisher = OfferPublisher(
         settings.policies, receivers, before=last_offers(table.path), counting=metrics.counting_failures

@@ -28,7 +28,7 @@ from forecaster.domain.policy import Policy
 from forecaster.domain.signal import Signal, Signals
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.domain.workload import WorkloadId  # noqa: TC001  msgspec resolves it when it decodes
-from forecaster.horizontal.standing import Gate, GateForecaster, Standing
+from forecaster.horizontal.gate_states import Gate, GateForecaster, GateState
 from forecaster.replay.setup import Setup
 from forecaster.replay.sliders import LEADS, NO_CHANGE, PolicyChange, Slider, override_of, sliders_of, tried_names
 from forecaster.replay.traces import Traces
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.cycle.workload_facts import KeptSeries, WorkloadFacts
+    from forecaster.cycle.workload_facts import EncodedSeries, WorkloadFacts
     from forecaster.replay.account import RunResult
 
 
@@ -306,7 +306,7 @@ def what_if_facts(facts: WorkloadFacts) -> WhatIfFacts:
         traces=_traces(facts, signals),
         model=facts.model,
         start_ups=tuple(timedelta(seconds=seconds) for seconds in facts.start_ups),
-        gate=Gate(Standing(facts.standing), GateForecaster(facts.forecaster)),
+        gate=Gate(GateState(facts.standing), GateForecaster(facts.forecaster)),
     )
 
 
@@ -324,7 +324,7 @@ def _traces(facts: WorkloadFacts, signals: Signals) -> Traces:
     return Traces((facts.workload,), oldest, values)
 
 
-def _by_minute(series: KeptSeries, start: datetime, columns: int) -> NDArray[np.float64]:
+def _by_minute(series: EncodedSeries, start: datetime, columns: int) -> NDArray[np.float64]:
     values = np.full(columns, np.nan)
     five = np.repeat(series.weeks.points(), FIVE_MINUTES // MINUTE)
     _put(values, five, (series.weeks.end - start) // MINUTE)

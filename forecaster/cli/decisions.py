@@ -93,7 +93,7 @@ def why_not(
 
 def why_lines(target: Workload, recommendation: Recommendation, policy: Policy) -> list[str]:
     """The count that was recommended, and each thing that kept it from being higher, in the order of the decision."""
-    now, desired = recommendation.replicas_now, recommendation.wanted_replicas
+    now, desired = recommendation.replicas_now, recommendation.recommended_replicas
     word = "more" if desired > now else "fewer" if desired < now else "as many"
     at = f"{recommendation.id} at {recommendation.at:%Y-%m-%d %H:%M} UTC"
     head = f"{at}: {counted(now, 'pod')}, {desired} recommended ({word})"
@@ -112,7 +112,7 @@ def _decision(recommendation: Recommendation) -> Iterator[str]:
         if view.forecast is not None and view.forecast_replicas is not None:
             pods = counted(view.forecast_replicas, "pod")
             text = f"{view.signal} forecast {amount(view.forecast.peak, view.unit)}, for {pods}"
-            yield text + (f"; forecast {recommendation.shut}" if recommendation.shut else "")
+            yield text + (f"; forecast {recommendation.gate_reason}" if recommendation.gate_reason else "")
         if view.note:
             yield f"{view.signal}: {view.note}"
     yield from (f"{clamp.rule}: {clamp.before} → {clamp.after}, {clamp.why}" for clamp in recommendation.clamps)
@@ -127,7 +127,7 @@ def _effect(target: Workload, recommendation: Recommendation, policy: Policy) ->
     if hpa is None:
         yield "no HPA scales it: the recommendation is for its owner"
         return
-    if recommendation.wanted_replicas >= hpa.max_replicas:
+    if recommendation.recommended_replicas >= hpa.max_replicas:
         yield f"HPA {hpa.name}: maxReplicas is {hpa.max_replicas}"
     if policy.mode == "observe":
         yield "mode observe: nothing reads the number; `mode: publish` or `floor` lets it act"

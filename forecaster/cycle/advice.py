@@ -64,7 +64,7 @@ def baselines(usage: PodUsage, workloads: Sequence[Workload]) -> dict[WorkloadId
     return {id_: {VPA: of_vpa, KRR: of_krr} for id_, of_vpa, of_krr in pairs}
 
 
-def beside(id_: WorkloadId, cluster: Cluster) -> dict[str, Resources | None]:
+def live_vpa_sizes(id_: WorkloadId, cluster: Cluster) -> dict[str, Resources | None]:
     """Return the VPA's recommendation for one pod of a workload, by the name of the VPA.
 
     The value is None where the workload has no VPA or several, or its VPA is not known. The mapping is empty where the
@@ -104,7 +104,7 @@ def advices(
             recommendation,
             cluster,
             memory_usage=peaks.get(workload.id),
-            baselines=others.get(workload.id, {}) | beside(workload.id, cluster) if compared else None,
+            baselines=others.get(workload.id, {}) | live_vpa_sizes(workload.id, cluster) if compared else None,
             previous=(previous or {}).get(workload.id),
             terms=terms,
         )

@@ -47,13 +47,13 @@ SHOWN_DIGITS = 6
 """Digits of a number that is shown; sums have seven."""
 REPLAY_LATEST = timedelta(hours=6)
 """Time after which decisions that were not replayed are left out of the comparison."""
-SHOWN_EVERY = timedelta(minutes=5)
+SHOW_INTERVAL = timedelta(minutes=5)
 """Time between two sums over the fleet."""
 START_UP_STEP = timedelta(seconds=30)
 """Start-ups are rounded to it: workloads of one start-up are replayed together."""
 
 
-class KeptPast(msgspec.Struct, frozen=True, array_like=True):
+class PersistedPast(msgspec.Struct, frozen=True, array_like=True):
     """Sums of one workload, as they outlive the process."""
 
     id: WorkloadId
@@ -70,13 +70,13 @@ class LiveBenefit:
     prices: Prices | None = None
     start_ups: Callable[[WorkloadId], Sequence[timedelta]] = lambda _: ()
     view: BenefitView = field(default_factory=BenefitView)
-    seen: TextsBeside = TextsBeside()  # noqa: RUF009  never changed
+    texts: TextsBeside = TextsBeside()  # noqa: RUF009  never changed
     pasts: dict[WorkloadId, LivePast] = field(default_factory=dict)
     decided: dict[WorkloadId, list[Count]] = field(default_factory=dict)
     _ids: tuple[WorkloadId, ...] = ()
     _counts: NDArray[np.int64] = field(default_factory=lambda: np.zeros(0, np.int64))
     _shown: datetime | None = None
-    _texts: dict[WorkloadId, bytes] = field(default_factory=dict)
+    _text_of: dict[WorkloadId, bytes] = field(default_factory=dict)
     """The benefit of each workload as JSON, until its next hour is replayed."""
 
     def receive(self, cycle: OfferedCycle) -> None:
@@ -107,10 +107,10 @@ class LiveBenefit:
             self._replay([present[id_] for id_ in batch], history, policies, now)
             for id_ in batch:
                 self.decided[id_] = _in_force(self.decided[id_], now)
-                self._texts.pop(id_, None)
+                self._text_of.pop(id_, None)
             if not time():
                 break
-        if self._shown is None or not timedelta() <= now - self._shown < SHOWN_EVERY:
+        if self._shown is None or not timedelta() <= now - self._shown < SHOW_INTERVAL:
             self._shown = now
             self._show(now)
 
@@ -168,26 +168,26 @@ class LiveBenefit:
             }
             return BenefitView(periods, "" if periods else unknown)
 
-        self._texts = {
-            id_: self._texts.get(id_) or msgspec.json.encode(view([id_], _unknown(past)))
+        self._text_of = {
+            id_: self._text_of.get(id_) or msgspec.json.encode(view([id_], _unknown(past)))
             for id_, past in self.pasts.items()
         }
         first = min((past.since for past in self.pasts.values()), default=now)
         self.view = view(list(self.pasts), _waiting(first))
-        self.seen = TextsBeside(msgspec.json.encode(self.view), self._texts)
+        self.texts = TextsBeside(msgspec.json.encode(self.view), self._text_of)
 
     def encoded(self) -> bytes:
         """Encode the sums for a file."""
         pasts = self.pasts.items()
         return msgspec.msgpack.encode(
-            [KeptPast(id_, past.since, past.until, past.numbers, past.sums.tobytes()) for id_, past in pasts]
+            [PersistedPast(id_, past.since, past.until, past.numbers, past.sums.tobytes()) for id_, past in pasts]
         )
 
     def restore(self, encoded: bytes) -> None:
         """Take over what `encoded` gave; decisions from the stop until the first new one are not compared."""
         from forecaster.replay.live import RUNS, SUMMED, LivePast  # noqa: PLC0415  as above
 
-        for past in msgspec.msgpack.decode(encoded, type=list[KeptPast]):
+        for past in msgspec.msgpack.decode(encoded, type=list[PersistedPast]):
             sums = np.frombuffer(past.sums, np.float32).copy()
             if sums.size != len(past.numbers) * len(RUNS) * len(SUMMED):
                 raise msgspec.ValidationError(f"sums of {past.id} are of another version")

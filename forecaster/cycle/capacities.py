@@ -77,7 +77,7 @@ class Capacities:
         """Learn the capacity of some workloads with containers that were read since the last time."""
         if containers.read is not None and containers.read != self.read:
             self.read = containers.read
-            self._take(containers.facts.carried)
+            self._take_answers(containers.facts.carried)
             late = {workload.id for workload in self.waiting}
             due = [workload for workload in workloads if learns(policies.stated(workload.id).horizontal)]
             self.waiting = deque(sorted(due, key=lambda workload: workload.id not in late))
@@ -88,9 +88,9 @@ class Capacities:
         for _ in range(min(self.at_once, len(self.waiting))):
             workload = self.waiting.popleft()
             with suppress(Exception):  # what is wrong with a workload is told when it is its turn to be decided
-                self._look(workload, weeks, containers, policies.stated(workload.id).horizontal)
+                self._learn_hour(workload, weeks, containers, policies.stated(workload.id).horizontal)
 
-    def _take(self, carried: Mapping[tuple[WorkloadId, str], float]) -> None:
+    def _take_answers(self, carried: Mapping[tuple[WorkloadId, str], float]) -> None:
         for (id_, signal), amount in carried.items():
             self.answered.setdefault(id_, {})[signal] = PodCapacity(amount, ANSWERED)
         self._put_answers_in_force()
@@ -140,7 +140,7 @@ class Capacities:
         self.filled = {id_: capacities for id_, capacities in self.filled.items() if id_ in ids}
         self.answered = {id_: capacities for id_, capacities in self.answered.items() if id_ in ids}
 
-    def _look(
+    def _learn_hour(
         self, workload: Workload, weeks: Mapping[Signal, Window], containers: Containers, policy: HorizontalPolicy
     ) -> None:
         """Learn from the hour that was read; without throttling data, or with gaps only, learn nothing."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.demand.alignment import RememberedRows
+from forecaster.demand.alignment import CachedRows
 from forecaster.demand.completeness import (
     BEYOND_USE,
     COMPLETE,
@@ -30,7 +30,7 @@ from forecaster.demand.completeness import (
     learned,
 )
 from forecaster.demand.completeness import sentence as why
-from forecaster.demand.latest import SPARE_ROWS, LatestBook
+from forecaster.demand.latest import SPARE_ROWS, LatestCache
 from forecaster.domain.signal import CPU, PODS, Signal
 from forecaster.domain.window import EPOCH, HOUR, MINUTE, Block, Gap, Window
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 SETTLED_AFTER = 2 * MINUTE
 """Age at which an incomplete instant is queried again."""
-LAST_ASKED = 10 * MINUTE
+LAST_QUERY_AFTER = 10 * MINUTE
 """When answers are complete again, earlier instants are queried at once, and once more after this time."""
 YOUNG = 2
 """Minutes: a pod that became ready later may have no rate yet."""
@@ -55,7 +55,7 @@ LATELY = 5 * MINUTE
 FORGET_AFTER = 3 * HOUR
 """Oldest age of an instant that is queried again: an agent that could not write keeps two hours."""
 FUTILE = 3
-"""After this many instants in a row that were no more complete when queried again, none is for `LAST_ASKED`."""
+"""After this many instants in a row that were no more complete when queried again, none is for `LAST_QUERY_AFTER`."""
 LATE = 3
 """After so many such instants in a row it is not an outage."""
 ARRIVE_LATE = (
@@ -84,12 +84,12 @@ LARGEST_NODE = {"cpu": 256.0, "memory": 2.0**40}
 class Completeness:
     """State of completeness between cycles, and the findings of the present cycle."""
 
-    books: dict[str, LatestBook] = field(default_factory=lambda: defaultdict(LatestBook))
+    latest_caches: dict[str, LatestCache] = field(default_factory=lambda: defaultdict(LatestCache))
     usual: dict[str, dict[WorkloadId, float]] = field(default_factory=lambda: defaultdict(dict))
     """Samples of a pod within the window of a rate, lately, by signal."""
     away: dict[datetime, bool] = field(default_factory=dict)
     """Instants at which the server was away within the window of a rate."""
-    again: dict[str, Again] = field(default_factory=lambda: defaultdict(Again))
+    incomplete: dict[str, IncompleteInstants] = field(default_factory=lambda: defaultdict(IncompleteInstants))
     containers: dict[Signal, dict[WorkloadId, str]] = field(default_factory=dict)
     """Container of each workload whose history is read per container, by signal."""
     counts: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -98,7 +98,7 @@ class Completeness:
     """Sentences about incomplete signals of this cycle, in order, each once."""
     bounds: dict[Signal, tuple[Sequence[WorkloadId], Floats, Floats]] = field(default_factory=dict)
     """By signal: the workloads queried last in this cycle, their pods, and the largest usage of one pod."""
-    counted: dict[str, RememberedRows] = field(default_factory=lambda: defaultdict(RememberedRows))
+    counted: dict[str, CachedRows] = field(default_factory=lambda: defaultdict(CachedRows))
     """By signal, the rows in which pods of its workloads are counted."""
     begun: bool = False
     """Whether a cycle has been; the first one looks back to learn what is usual."""
@@ -112,8 +112,8 @@ class Completeness:
         self.moved.clear()
         self.bounds.clear()
         self.away = {at: away for at, away in self.away.items() if now - FORGET_AFTER <= at <= now}
-        for book in self.books.values():
-            book.ended(now)
+        for cache in self.latest_caches.values():
+            cache.ended(now)
 
     def write(self, block: Block, history: Histories, workloads: Mapping[WorkloadId, Workload], now: datetime) -> None:
         """Keep what is complete as history, and what acts as latest values."""
@@ -125,14 +125,14 @@ class Completeness:
             history.ask_again(block.signal, block.moved)
         verdict = self.judged(block, history, workloads, now)
         if block.step == MINUTE:
-            self.books[block.signal].write(block, acting(block, verdict), verdict)
+            self.latest_caches[block.signal].write(block, acting(block, verdict), verdict)
         history.write(replace(block, values=learned(block, verdict)))
         if block.step == MINUTE and block.signal != PODS:
-            self._remember(block, verdict, self._vanished(block, workloads, now), now)
+            self._note_incomplete(block, verdict, self._vanished(block, workloads, now), now)
         if block.end == now:
             self._tell(block, verdict)
 
-    def looked_back(self, gaps: Sequence[Gap], now: datetime) -> list[Gap]:
+    def with_lookback(self, gaps: Sequence[Gap], now: datetime) -> list[Gap]:
         """Return the gaps of a cycle; the first one reads some minutes of CPU, to learn which samples are usual.
 
         A process that continues from a snapshot needs its latest minute only. Where samples come late, that minute
@@ -146,9 +146,9 @@ class Completeness:
         }
         return [replace(gap, start=back) if gap in newest else gap for gap in gaps]
 
-    def asked_again(self, signals: Sequence[Signal], now: datetime) -> list[Gap]:
+    def due_again(self, signals: Sequence[Signal], now: datetime) -> list[Gap]:
         """Instants that were incomplete and are worth another question."""
-        return [gap for signal in signals for gap in self.again[signal].due(signal, now)]
+        return [gap for signal in signals for gap in self.incomplete[signal].due(signal, now)]
 
     def judged(
         self, block: Block, history: Histories, workloads: Mapping[WorkloadId, Workload], now: datetime
@@ -202,21 +202,23 @@ class Completeness:
 
         Of an answer about the past only where nobody has one: some workloads are younger than that.
         """
-        known, book = ~np.isnan(block.values), self.books[block.signal]
+        known, cache = ~np.isnan(block.values), self.latest_caches[block.signal]
         nobody, found = np.asarray(~known.any(axis=0)), np.zeros(known.shape[1], np.intp)
         served = {id_ for id_, one in workloads.items() if one.ready_replicas > 0}
         if nobody.any():
-            found[nobody] = len(served.intersection(book.others((), EPOCH)))
+            found[nobody] = len(served.intersection(cache.others((), EPOCH)))
         if block.end == now and not nobody[-1]:
             heard = [block.ids[row] for row in np.flatnonzero(known[:, -1]).tolist()]
-            found[-1] = len(served.intersection(book.others(heard, now - LATELY)))
+            found[-1] = len(served.intersection(cache.others(heard, now - LATELY)))
         return found
 
-    def _remember(self, block: Block, verdict: CompletenessVerdict, vanished: NDArray[np.intp], now: datetime) -> None:
+    def _note_incomplete(
+        self, block: Block, verdict: CompletenessVerdict, vanished: NDArray[np.intp], now: datetime
+    ) -> None:
         """Note the instants of a block that should be queried again."""
         weighty = np.count_nonzero(~np.isin(verdict.code, (COMPLETE, BEYOND_USE, *PASSING)), axis=0) + vanished
         least = max(1.0, NOTABLE_SHARE * len(block.ids))
-        again = self.again[block.signal]
+        again = self.incomplete[block.signal]
         for column in range(block.values.shape[1]):
             incomplete = bool(block.partial) or int(weighty[column]) >= least
             again.answered(block.start + column * block.step, now, incomplete=incomplete)
@@ -226,7 +228,7 @@ class Completeness:
         codes = verdict.code[:, -1]
         lacking = {block.ids[row].namespace for row in np.flatnonzero(codes != COMPLETE)}
         spread = len(lacking) > 1 or all(id_.namespace in lacking for id_ in block.ids)  # not the series of one owner
-        if self.again[block.signal].late >= LATE and spread:
+        if self.incomplete[block.signal].late >= LATE and spread:
             self.sentences[f"{block.signal}: {ARRIVE_LATE}"] = None
         for code in np.unique(codes[codes != COMPLETE]).tolist():
             rows = np.flatnonzero(codes == code)
@@ -239,7 +241,7 @@ class Completeness:
 
 
 @dataclass(slots=True)
-class Again:
+class IncompleteInstants:
     """Instants of one signal that were incomplete."""
 
     open: set[datetime] = field(default_factory=set)
@@ -249,7 +251,7 @@ class Again:
     paused_until: datetime | None = None
     whole_since: datetime | None = None
     """Since when answers are complete again; None while they are not."""
-    asked_last: bool = False
+    last_query_sent: bool = False
     """Whether the last question has been asked since."""
 
     def answered(self, at: datetime, now: datetime, *, incomplete: bool) -> None:
@@ -258,7 +260,7 @@ class Again:
             self.late += not incomplete
             self.futile = self.futile + 1 if incomplete else 0
             if self.futile >= FUTILE:
-                self.futile, self.paused_until = 0, now + LAST_ASKED
+                self.futile, self.paused_until = 0, now + LAST_QUERY_AFTER
         if incomplete:
             self.open.add(at)
         else:
@@ -266,19 +268,19 @@ class Again:
         if at == now:
             self.late = self.late if incomplete else 0
             self.whole_since = None if incomplete else self.whole_since or now
-            self.asked_last &= not incomplete
+            self.last_query_sent &= not incomplete
 
     def due(self, signal: Signal, now: datetime) -> list[Gap]:
         """The instants to ask for now, as one span or none."""
         self.open = {at for at in self.open if now - FORGET_AFTER <= at <= now}
         before = self.open - {now}
         whole = now - self.whole_since if self.whole_since else None
-        last = whole is not None and whole >= LAST_ASKED and not self.asked_last
-        self.asked_last |= last
+        last = whole is not None and whole >= LAST_QUERY_AFTER and not self.last_query_sent
+        self.last_query_sent |= last
         if before and (last or whole == timedelta(0)):
             return [Gap(signal, min(before), max(before), MINUTE)]
         settled = now - SETTLED_AFTER
-        paused = self.paused_until is not None and now < self.paused_until <= now + LAST_ASKED
+        paused = self.paused_until is not None and now < self.paused_until <= now + LAST_QUERY_AFTER
         return [Gap(signal, settled, settled, MINUTE)] if settled in before and not paused else []
 
 
@@ -291,7 +293,7 @@ def _upper(shown: Floats) -> Floats:
     return np.nan_to_num(np.take_along_axis(np.sort(shown, axis=1), at[:, None], axis=1)[:, 0], nan=0.0)
 
 
-def _ready(block: Block, pods: Window, counted: RememberedRows) -> tuple[Floats, Floats, Floats]:
+def _ready(block: Block, pods: Window, counted: CachedRows) -> tuple[Floats, Floats, Floats]:
     """Ready pods, and the fewest and most of the last `YOUNG` minutes, [row, column] each; NaN where not known."""
     columns = int(block.values.shape[1])
     if block.step != MINUTE:

@@ -37,10 +37,10 @@ class ContainerNews(NamedTuple):
 
     at: datetime
     id: ContainerId
-    said: str
+    text: str
 
 
-NEWS_KEPT = 2000
+MAX_NEWS = 2000
 """Latest losses kept over all workloads; they are shown in the dashboard and decide nothing."""
 
 
@@ -67,7 +67,7 @@ class Containers:
     """Instant of the latest column."""
     read: datetime | None = None
     """Up to where everything was answered."""
-    news: deque[ContainerNews] = field(default_factory=lambda: deque(maxlen=NEWS_KEPT))
+    news: deque[ContainerNews] = field(default_factory=lambda: deque(maxlen=MAX_NEWS))
 
     def catch_up(self, source: Source, now: datetime) -> list[str]:
         """Read containers once an hour from a source that reports them; return a sentence for each failure."""

@@ -16,9 +16,9 @@ from forecaster.horizontal.codes import IMPOSSIBLE, NONE, REASONS
 from forecaster.horizontal.columns import Names
 from forecaster.horizontal.decide import DOWN, FAILED, Decisions, decide
 from forecaster.horizontal.events import EventColumns, calendar_of
+from forecaster.horizontal.gate_states import Gate, GateForecaster, GateState, gate_reason
 from forecaster.horizontal.inputs import Inputs
 from forecaster.horizontal.record import failure_words, outage_words, unmeasured_words
-from forecaster.horizontal.standing import Gate, GateForecaster, Standing, shut_by
 from forecaster.horizontal.state import State
 from forecaster.hpa.numbers import MAX_INT32
 from forecaster.publish.decided import DecidedRows
@@ -75,7 +75,7 @@ class FleetDecisions(DecidedRows):
     @cached_property
     def size_ids(self) -> NDArray[np.int64]:
         """[row] identity of the choice of a size and of its static row, which live as long as these rows."""
-        pairs = zip(self._sizings, self._context.rows.standing.rows, strict=True)
+        pairs = zip(self._sizings, self._context.rows.static.rows, strict=True)
         return np.fromiter((id(sizing) ^ (id(row) << 1) for sizing, row in pairs), np.int64, len(self))
 
     def resources(self, index: int) -> Resize | Hold:
@@ -96,10 +96,10 @@ class FleetDecisions(DecidedRows):
 
 def with_texts(numbers: DecidedColumns, groups: Sequence[Group], context: Context) -> DecidedColumns:
     """Return the columns of a fleet with the texts of its rows."""
-    names, rows, standing = context.names, context.rows.rows, context.rows.standing
-    numbers.stated[:], numbers.readers[:] = (each.codes(names) for each in (standing.stated, standing.readers))
+    names, rows, static = context.names, context.rows.rows, context.rows.static
+    numbers.stated[:], numbers.readers[:] = (each.codes(names) for each in (static.stated, static.readers))
     gates = zip(rows, context.gates, strict=True)
-    numbers.shut[:] = names.codes(shut_by(row.policy, gate).encode() for row, gate in gates)
+    numbers.shut[:] = names.codes(gate_reason(row.policy, gate).encode() for row, gate in gates)
     for index, row in enumerate(rows):
         if row.lost:
             _withhold(numbers, index, Reason.SOURCE_DOWN, row.lost, names)
@@ -140,7 +140,7 @@ class GroupTexts(NamedTuple):
         self._put("outage", state.cause != NONE, lambda row: outage_words(self.group, row))
         for target, kind in enumerate(inputs.rules.kinds):
             columns = self.context.columns[kind.signal]  # type: ignore[index]  # a signal is its name
-            self.numbers.outlook[target, self.positions] = columns.outlook[self.positions]
+            self.numbers.outlook[target, self.positions] = columns.details[self.positions]
             partly = columns.partly[self.positions] | (self.group.unseen[target] == IMPOSSIBLE)
             self._put("unmeasured", partly, partial(self._unmeasured, target), target)
 
@@ -202,7 +202,7 @@ class Decider:
         spread, places = pod_spread(rows), self._places(rows, now)
         self.before = self.observed.state
         decided = []
-        for group in rows.standing.groups:
+        for group in rows.static.groups:
             inputs = inputs_of(group, rows, columns, calendar, spread, acting)
             taken = self.observed.state.take(places[group.positions])
             decisions, after = decide(inputs, taken, at)
@@ -213,7 +213,7 @@ class Decider:
 
     def _gates(self, rows: Rows) -> list[Gate | None]:
         gates: list[Gate | None] = [None] * len(rows.ids)
-        for row in rows.standing.gated:
+        for row in rows.static.gated:
             gates[row] = self.observed.gates.of(rows.ids[row])
         return gates
 
@@ -222,10 +222,10 @@ class Decider:
     ) -> Mapping[Signal, Columns]:
         seasonal = [row for row, gate in enumerate(gates) if gate and gate.forecaster is GateForecaster.SEASONAL]
         quantile = np.full(len(rows.ids), 0.5)
-        for group in rows.standing.groups:
+        for group in rows.static.groups:
             quantile[group.positions] = group.policy["quantile"]
         request = ColumnRequest(quantile, seasonal, now.timestamp(), names)
-        return {signal: columns_of(signal, forecasts, rows, request) for signal in rows.standing.driven}
+        return {signal: columns_of(signal, forecasts, rows, request) for signal in rows.static.driven}
 
     def _places(self, rows: Rows, now: datetime) -> NDArray[np.int64]:
         """Return the positions of the rows in the state that is open for this cycle."""
@@ -234,7 +234,7 @@ class Decider:
         if fitted.compacted:
             self.observed.forget_others(fleet.row.keys())
             self.sizes.forget_others(fleet.row.keys())
-        groups = rows.standing.groups
+        groups = rows.static.groups
         keep = max((group.policy.keep for group in groups), default=0.0)
         signals = dict.fromkeys(signal for group in groups for signal in group.rules.signals)
         self.observed.state = fitted.table.opened(now.timestamp(), keep, signals)
@@ -274,18 +274,18 @@ def inputs_of(
         event_bound=calendar.bounds[at],
         lost=spread[at],
         frozen=calendar.frozen[at],
-        unreadable=rows.standing.unreadable[at],
+        unreadable=rows.static.unreadable[at],
     )
 
 
 def _acting(gates: Sequence[Gate | None]) -> NDArray[np.bool_]:
     """[row] whether the forecast may act: where no gate is required, or the gate is open."""
-    return np.array([gate is None or gate.standing is Standing.ACTING for gate in gates], np.bool_)
+    return np.array([gate is None or gate.standing is GateState.ACTING for gate in gates], np.bool_)
 
 
 def _calendar(rows: Rows, now: datetime) -> EventColumns:
-    if rows.standing.without_events:
-        return rows.standing.without_events
+    if rows.static.without_events:
+        return rows.static.without_events
     events = [row.policy.horizontal.events for row in rows.rows]
     pairs = zip(rows.rows, events, strict=True)
     lead_times = np.array([row.lead_time.total_seconds() if own else 0.0 for row, own in pairs])
@@ -295,7 +295,7 @@ def _calendar(rows: Rows, now: datetime) -> EventColumns:
 def pod_spread(rows: Rows) -> NDArray[np.float64]:
     """[row] share of its pods in the node or zone that its policy wants to survive the loss of; NaN if not known."""
     shares = np.zeros(len(rows.ids))
-    for row in rows.standing.surviving:
+    for row in rows.static.surviving:
         shares[row] = lost_share(rows.workloads[row].spread, rows.rows[row].policy.horizontal.survive)
     return shares
 

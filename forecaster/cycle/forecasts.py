@@ -13,14 +13,14 @@ import numpy as np
 
 from forecaster.demand.completeness import COMPLETE
 from forecaster.demand.fresh import DemandContext, FreshHistory, fresh
-from forecaster.demand.latest import DayAgo, Latest, LatestBook, latest
+from forecaster.demand.latest import DayAgo, Latest, LatestCache, latest
 from forecaster.domain.amounts import duration_text
 from forecaster.domain.signal import PODS, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.errors import unexpected
 from forecaster.forecasting.peaks import LEVELS, LOW, NEVER_SEEN, PeakForecasts, at_quantile
 from forecaster.horizontal.codes import INCOMPLETE, KNOWN, NO_SAMPLE, STALE
-from forecaster.horizontal.row import Outlook
+from forecaster.horizontal.row import ForecastDetails
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -45,12 +45,12 @@ NEVER: Mapping[WorkloadId, Sequence[ThrottledTime]] = MappingProxyType({})
 """Throttled times where none are known."""
 UTC_ALONE: Mapping[WorkloadId, str] = MappingProxyType({})
 """Time zones of a fleet that lives by UTC."""
-NO_BOOKS: Mapping[str, LatestBook] = MappingProxyType({})
+NO_CACHES: Mapping[str, LatestCache] = MappingProxyType({})
 """No latest values: all that is known is history."""
 _LOW = LEVELS.index(LOW)
 NOT_MADE, NO_DAY_AGO, SEASONAL_MODEL = "no forecast was made", "nothing is known of yesterday", "seasonal-naive-day"
-_outlooks = msgspec.msgpack.Encoder()
-_outlook = msgspec.msgpack.Decoder(Outlook)
+_details_encoder = msgspec.msgpack.Encoder()
+_details_decoder = msgspec.msgpack.Decoder(ForecastDetails)
 Number = TypeVar("Number", np.float64, np.int64, np.int32, np.int8)
 
 
@@ -66,12 +66,12 @@ def demands_of(
     history: Histories,
     rows: Rows,
     throttled: Mapping[WorkloadId, Sequence[ThrottledTime]] = NEVER,
-    books: Mapping[str, LatestBook] = NO_BOOKS,
+    latest_caches: Mapping[str, LatestCache] = NO_CACHES,
 ) -> Demands:
-    """Read the latest demand; `books` has incomplete values, which history leaves out."""
-    usage = usage_of(history, rows.standing.driven, rows.workloads, throttled, rows.standing.zones)
+    """Read the latest demand; `latest_caches` has incomplete values, which history leaves out."""
+    usage = usage_of(history, rows.static.driven, rows.workloads, throttled, rows.static.zones)
     recent = {signal: history.window(signal, MINUTE).newest(RECENT_SPAN) for signal in history.signals}
-    return Demands({signal: latest(window, books.get(signal)) for signal, window in recent.items()}, usage)
+    return Demands({signal: latest(window, latest_caches.get(signal)) for signal, window in recent.items()}, usage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,12 +107,12 @@ def forecasts_of(
     A signal has no forecast, with the reason, where it fails as a whole; the others go on.
     """
     peaks, failures = {}, []
-    for signal, spans in rows.standing.driven.items():
+    for signal, spans in rows.static.driven.items():
         try:
             peaks[signal] = forecaster.peaks_by_span(signal, demands.usage[signal], spans, now, learn=False)
         except Exception as error:  # noqa: BLE001  a boundary by signal
             failures.append(f"forecast of {signal}: {unexpected(error)}")
-    zones = rows.standing.zones
+    zones = rows.static.zones
     weeks = {signal: DayAgo(history.window(signal, FIVE_MINUTES), zones) for signal in peaks}
     return Forecasts(demands.latest, peaks, (*failures, *forecaster.failures()), weeks)
 
@@ -134,8 +134,8 @@ class Columns(NamedTuple):
     """[level, row] its distribution."""
     partly: Flags
     """Whether an incomplete measurement is known beside a complete one."""
-    outlook: NDArray[np.int32]
-    """Position of the encoded `Outlook`, the description of the forecast, in the names of the cycle."""
+    details: NDArray[np.int32]
+    """Position of the encoded `ForecastDetails`, the description of the forecast, in the names of the cycle."""
 
 
 class ColumnRequest(NamedTuple):
@@ -152,28 +152,28 @@ class ColumnRequest(NamedTuple):
 
 def columns_of(signal: Signal, forecasts: Forecasts, rows: Rows, request: ColumnRequest) -> Columns:
     """Return one signal as columns."""
-    standing, latest = rows.standing, forecasts.latest[signal]
-    at = standing.aligned[signal].of(rows.ids, latest.row)
-    measured, unseen, age = _measured(latest, at, standing.max_sample_age)
+    static, latest = rows.static, forecasts.latest[signal]
+    at = static.aligned[signal].of(rows.ids, latest.row)
+    measured, unseen, age = _measured(latest, at, static.max_sample_age)
     known = np.where(at >= 0, _taken(latest.known, at) * latest.step.total_seconds(), 0.0)
     quantiles = np.full((len(LEVELS), len(rows.ids)), np.nan)
-    outlooks = OutlookCodes(request.names, len(rows.ids), request.now)
+    details = ForecastDetailCodes(request.names, len(rows.ids), request.now)
     spans = [
-        (standing.spans[span], standing.aligned[signal, span].of(standing.members[span], peaks.place), peaks)
+        (static.spans[span], static.aligned[signal, span].of(static.members[span], peaks.place), peaks)
         for span, peaks in forecasts.peaks.get(signal, {}).items()
-        if span in standing.spans
+        if span in static.spans
     ]
-    within = _lay(quantiles, outlooks, spans)
+    within = _lay(quantiles, details, spans)
     for row in request.seasonal:
         if within[row] >= 0:
             peaks = spans[within[row]][-1]
             _lay_day_ago(quantiles, row, forecasts.day_ago[signal], peaks, rows.ids)
-            outlooks.of_day_ago(row, np.isnan(quantiles[0, row]), peaks)
-    short = known < standing.least_history
+            details.of_day_ago(row, np.isnan(quantiles[0, row]), peaks)
+    short = known < static.least_history
     quantiles[:, short] = np.nan
-    outlooks.of_short(np.flatnonzero(short), known, standing.least_history)
+    details.of_short(np.flatnonzero(short), known, static.least_history)
     peak = at_quantile(quantiles, request.quantile)
-    return Columns(measured, unseen, age, peak, quantiles[_LOW], quantiles, _partly(latest, at), outlooks.codes)
+    return Columns(measured, unseen, age, peak, quantiles[_LOW], quantiles, _partly(latest, at), details.codes)
 
 
 def _taken(values: NDArray[Number], at: Positions) -> NDArray[Number]:
@@ -212,15 +212,15 @@ def _partly(latest: Latest, at: Positions) -> Flags:
     return np.asarray((at >= 0) & (_taken(latest.parts.code, at) != COMPLETE))
 
 
-class OutlookCodes:
+class ForecastDetailCodes:
     """Descriptions of the forecasts of one signal [row], as positions in the names of the cycle."""
 
     def __init__(self, names: Names, rows: int, now: float) -> None:
         self._names, self._now = names, now
-        self.codes = np.full(rows, self._code(Outlook(NOT_MADE)), np.int32)
+        self.codes = np.full(rows, self._code(ForecastDetails(NOT_MADE)), np.int32)
 
-    def _code(self, outlook: Outlook) -> int:
-        return self._names[_outlooks.encode(outlook)]
+    def _code(self, details: ForecastDetails) -> int:
+        return self._names[_details_encoder.encode(details)]
 
     def _window(self, peaks: PeakForecasts) -> tuple[float, float]:
         return peaks.begin.timestamp() - self._now, peaks.until.timestamp() - self._now
@@ -237,13 +237,13 @@ class OutlookCodes:
         named = []
         for key in each.tolist():
             (place, noted), by = divmod(key // width, notes), key % width
-            named.append(self._code(_outlook_of(made[place], noted - 1, by, self._window(made[place]))))
+            named.append(self._code(_details_of(made[place], noted - 1, by, self._window(made[place]))))
         self.codes[rows] = np.array(named, np.int32)[inverse]
 
     def of_day_ago(self, row: int, unknown: np.bool_, peaks: PeakForecasts) -> None:
         """Name yesterday's load as the forecast of a row."""
-        outlook = Outlook(NO_DAY_AGO) if unknown else Outlook("", SEASONAL_MODEL, *self._window(peaks))
-        self.codes[row] = self._code(outlook)
+        details = ForecastDetails(NO_DAY_AGO) if unknown else ForecastDetails("", SEASONAL_MODEL, *self._window(peaks))
+        self.codes[row] = self._code(details)
 
     def of_short(self, rows: Positions, known: Floats, least: Floats) -> None:
         """Name rows with too short a history; seconds that are known, and that are needed [row]."""
@@ -255,20 +255,20 @@ class OutlookCodes:
 def _too_short(known: float, least: float) -> bytes:
     """Encode why there is no forecast with so many seconds of history."""
     there, needed = (duration_text(timedelta(seconds=seconds)) for seconds in (known, least))
-    return _outlooks.encode(Outlook(f"{there} of history; {needed} is the least"))
+    return _details_encoder.encode(ForecastDetails(f"{there} of history; {needed} is the least"))
 
 
-def _outlook_of(peaks: PeakForecasts, note: int, model: int, window: tuple[float, float]) -> Outlook:
+def _details_of(peaks: PeakForecasts, note: int, model: int, window: tuple[float, float]) -> ForecastDetails:
     """Describe a forecast by the positions of its note and, from 1, its model; a negative note means no forecast."""
     if note < 0:
-        return Outlook(NEVER_SEEN)
+        return ForecastDetails(NEVER_SEEN)
     if not model:
-        return Outlook(peaks.notes[note])
-    return Outlook("", peaks.models[model - 1], *window, peaks.notes[note])
+        return ForecastDetails(peaks.notes[note])
+    return ForecastDetails("", peaks.models[model - 1], *window, peaks.notes[note])
 
 
 def _lay(
-    quantiles: Floats, outlooks: OutlookCodes, spans: Sequence[tuple[Positions, Positions, PeakForecasts]]
+    quantiles: Floats, details: ForecastDetailCodes, spans: Sequence[tuple[Positions, Positions, PeakForecasts]]
 ) -> Positions:
     """Put the forecasts of all spans into columns, and name them; the position of each row's span, -1 for none.
 
@@ -280,7 +280,7 @@ def _lay(
         within[members], quantiles[:, there] = place, peaks.values[at].T
         note[there], model[there] = peaks.note[at], peaks.model[at] + 1
     model[np.isnan(quantiles[0])] = 0
-    outlooks.of_peaks([peaks for *_, peaks in spans], within, note, model)
+    details.of_peaks([peaks for *_, peaks in spans], within, note, model)
     return within
 
 
@@ -303,5 +303,5 @@ def usage_of(
     return {signal: replace(fresh, zones=zones) for signal, fresh in cut.items()} if zones else cut
 
 
-def _cut(history: Histories, signal: Signal, around: DemandContext | None = None) -> FreshHistory:
-    return fresh(history.window(signal, FIVE_MINUTES), history.window(signal, MINUTE).newest(RECENT_SPAN), around)
+def _cut(history: Histories, signal: Signal, context: DemandContext | None = None) -> FreshHistory:
+    return fresh(history.window(signal, FIVE_MINUTES), history.window(signal, MINUTE).newest(RECENT_SPAN), context)

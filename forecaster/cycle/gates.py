@@ -19,7 +19,7 @@ from forecaster.demand.alignment import rows_among
 from forecaster.domain.decision import FORECAST_STATES
 from forecaster.domain.window import MINUTE
 from forecaster.errors import unexpected
-from forecaster.horizontal.standing import FORECASTERS, Gate, Gates
+from forecaster.horizontal.gate_states import FORECASTERS, Gate, Gates
 from forecaster.replay.judging import Case, PastDemand, Unjudged, cases_of, judged_gates
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ ROUND = timedelta(hours=19)
 """Time within which each workload has its turn; with `SOONEST` still less than a day."""
 SOONEST = timedelta(hours=4)
 """No workload is judged again sooner: three days are hardly others by then."""
-LOOK_AGAIN = timedelta(hours=1)
+RETRY_INTERVAL = timedelta(hours=1)
 """After which one that could not be judged is looked at again: its history may have been filled up meanwhile."""
 
 
@@ -122,16 +122,16 @@ class ForecastGates:
         rows = self._rows(list(gated), policies, now)
         past = PastDemand(history)
 
-        def look(id_: WorkloadId) -> list[Case] | Unjudged:
+        def load_cases(id_: WorkloadId) -> list[Case] | Unjudged:
             return cases_of(gated[id_], policies.of(id_), past)
 
         first, again = self._turn(gated, rows, policies, now)
         new = deque(first)
-        ready = self._ready(new, look, done, now, most=self.most_new)
-        ready |= self._ready(deque(again), look, done, now, most=len(again))
+        ready = self._ready(new, load_cases, done, now, most=self.most_new)
+        ready |= self._ready(deque(again), load_cases, done, now, most=len(again))
         self._judge(ready, done, now)
         while new and has_time():
-            self._judge(self._ready(new, look, done, now, most=self.most_new), done, now)
+            self._judge(self._ready(new, load_cases, done, now, most=self.most_new), done, now)
         self.latest, self.waiting = None if new else now, len(new)
         return done
 
@@ -164,7 +164,7 @@ class ForecastGates:
     def _ready(
         self,
         ids: deque[WorkloadId],
-        look: Callable[[WorkloadId], list[Case] | Unjudged],
+        load_cases: Callable[[WorkloadId], list[Case] | Unjudged],
         done: RenewedGates,
         now: datetime,
         *,
@@ -176,7 +176,7 @@ class ForecastGates:
         while ids and len(ready) < most:
             id_ = ids.popleft()
             try:
-                cases = look(id_)
+                cases = load_cases(id_)
             except Exception as error:  # noqa: BLE001  the boundary: what is wrong with one workload stops no other
                 self._failed([id_], error, done, now)
                 continue
@@ -207,7 +207,7 @@ class ForecastGates:
         after = replace(
             judged_gates(before, list(answers.values()), at, self.model),
             judged_at=np.where(judged, at, np.nan),
-            due=at + np.where(judged, SOONEST.total_seconds(), LOOK_AGAIN.total_seconds()),
+            due=at + np.where(judged, SOONEST.total_seconds(), RETRY_INTERVAL.total_seconds()),
         )
         self.gates = self.gates.put(rows, after)
         moved = (before.standing != after.standing) | (before.forecaster != after.forecaster)
@@ -220,4 +220,4 @@ class ForecastGates:
     def _failed(self, ids: Iterable[WorkloadId], error: Exception, done: RenewedGates, now: datetime) -> None:
         for id_ in ids:
             done.failures.append(f"{id_}: its decisions could not be judged: {unexpected(error)}")
-            self.gates.due[self.fleet.row[id_]] = (now + LOOK_AGAIN).timestamp()
+            self.gates.due[self.fleet.row[id_]] = (now + RETRY_INTERVAL).timestamp()

@@ -101,18 +101,20 @@ def _joint_advice(workload: Workload, recommendation: Recommendation, row: int, 
     shared = _scaled_by_cpu(workload, policy)
     if isinstance(shared, str):
         return JointAdvice(reason=shared)
-    ahead = _stretches(workload, policy, known.demand)
+    stretches = _stretches(workload, policy, known.demand)
     memory = _recommended_memory(recommendation)
     highest = _highest_load(known.usage, row)
     request = workload.resources.cpu_request
-    if not ahead or memory is None or highest is None or not request:
-        return JointAdvice(reason=_unknown(ahead=bool(ahead), memory=memory, highest=highest))
+    if not stretches or memory is None or highest is None or not request:
+        return JointAdvice(reason=_unknown(forecast=bool(stretches), memory=memory, highest=highest))
     model = _model(known.usage, row, memory, highest)
     bounds = JointBounds(int(shared.least), int(shared.most), highest / KNOWN_LOAD_TIMES, highest * KNOWN_LOAD_TIMES)
     utilization = shared.per_pod / request
     costs = replace(known.costs, utilization=utilization)
-    now = size_plan(ahead, request, memory, model, bounds, costs, workload.replicas)
-    plan = joint_choice(ahead, model, bounds, costs, workload.replicas, PlanRefusal(workload, recommendation, known))
+    now = size_plan(stretches, request, memory, model, bounds, costs, workload.replicas)
+    plan = joint_choice(
+        stretches, model, bounds, costs, workload.replicas, PlanRefusal(workload, recommendation, known)
+    )
     if isinstance(plan, Infeasible):
         return JointAdvice(now, reason=plan.reason)
     if plan.cost > now.cost * (1 - GAIN):
@@ -174,12 +176,12 @@ class PlanRefusal:
     """Refusal of a plan by the admission proof, with the reason."""
 
     workload: Workload
-    said: Recommendation
+    recommendation: Recommendation
     known: JointInputs
 
     def __call__(self, plan: SizePlan) -> str:
         """Return why the cluster would refuse the plan; empty if it would accept it, or if that is not known."""
-        proof = _proved(plan, self.workload, self.said, self.known).proof
+        proof = _proved(plan, self.workload, self.recommendation, self.known).proof
         return "" if proof is None or proof.accepted else str(proof.refusals[0])
 
 
@@ -202,8 +204,8 @@ def _in_ratio(request: float, before: float | None, limit: float | None) -> floa
     return None if limit is None or not before else request * max(limit / before, 1.0)
 
 
-def _unknown(*, ahead: bool, memory: float | None, highest: float | None) -> str:
-    if not ahead:
+def _unknown(*, forecast: bool, memory: float | None, highest: float | None) -> str:
+    if not forecast:
         return "its CPU is not forecast"
     if memory is None:
         return "no memory request, and none is recommended"

@@ -15,7 +15,7 @@ from forecaster.domain.window import SECOND, StartedPod
 from forecaster.domain.workload import Workload, WorkloadId
 from forecaster.horizontal.lead_time import (
     MAX_LEAD_TIME,
-    SCALE_UPS_KEPT,
+    MAX_SCALE_UPS,
     SYNC,
     ScaleUpWatch,
     interrupted,
@@ -44,14 +44,14 @@ class PersistedStartUps(msgspec.Struct, frozen=True):
 
     id: tuple[str, str, str]
     took: tuple[float, ...]
-    rung: float | None
+    bucket: float | None = msgspec.field(name="rung")
     off: int
 
     @classmethod
     def of(cls, id_: WorkloadId, watch: ScaleUpWatch) -> PersistedStartUps:
         """Return the persisted part of a watch."""
         took = tuple([duration / SECOND for duration in watch.took])
-        return cls(id_, took, None if watch.rung is None else watch.rung / SECOND, watch.off)
+        return cls(id_, took, None if watch.bucket is None else watch.bucket / SECOND, watch.off)
 
 
 class PoolStartUps(NamedTuple):
@@ -63,7 +63,7 @@ class PoolStartUps(NamedTuple):
 
     def after(self, pods: Sequence[StartedPod], delay: timedelta) -> PoolStartUps:
         """Return start-ups with pods that became ready; pools on which no pod landed lately are left out."""
-        landed = (*self.landed, *(pod.pool for pod in pods if pod.pool))[-SCALE_UPS_KEPT:]
+        landed = (*self.landed, *(pod.pool for pod in pods if pod.pool))[-MAX_SCALE_UPS:]
         by_pool = {}
         for pool in dict.fromkeys(landed):
             new = [pod.took for pod in pods if pod.pool == pool]
@@ -75,7 +75,7 @@ class PoolStartUps(NamedTuple):
         """The pool on which pods take longest; empty where there are not several, or too little is known of them."""
         if len(self.by_pool) <= 1:
             return ""
-        known = {pool: watch.rung for pool, watch in self.by_pool.items() if watch.rung is not None}
+        known = {pool: watch.bucket for pool, watch in self.by_pool.items() if watch.bucket is not None}
         return max(known, key=lambda pool: (known[pool], pool), default="")
 
 
@@ -103,17 +103,17 @@ class LeadTimes:
     image_of: Mapping[WorkloadId, str] = field(default_factory=dict)
     pools: dict[WorkloadId, PoolStartUps] = field(default_factory=dict)
     """Start-up times of each workload by node pool: the slowest pool counts."""
-    looked: datetime | None = None
-    seen: dict[WorkloadId, tuple[int, int]] = field(default_factory=dict)
+    observed_at: datetime | None = None
+    counts: dict[WorkloadId, tuple[int, int]] = field(default_factory=dict)
 
-    def look(self, targets: Targets, now: datetime) -> None:
+    def observe(self, targets: Targets, now: datetime) -> None:
         """Observe the workloads with a changed count or readiness; a source that is down shows nothing."""
         if targets.down:
             return
-        if self.looked is None or not timedelta() <= now - self.looked <= LONGEST_BLINK * self.interval:
+        if self.observed_at is None or not timedelta() <= now - self.observed_at <= LONGEST_BLINK * self.interval:
             self.watches = {id_: interrupted(watch) for id_, watch in self.watches.items()}
-            self.seen = {}
-        self.looked = now
+            self.counts = {}
+        self.observed_at = now
         for id_, pods in targets.inventory.started.items():
             took = [pod.took for pod in pods]
             self.pods[id_] = with_pods(self.pods.get(id_, UNWATCHED), took, delay=self.interval + SYNC)
@@ -128,8 +128,8 @@ class LeadTimes:
             self._forget_images(self.image_of)
         for workload in targets.inventory.workloads:
             counts = (workload.replicas, workload.ready_replicas)
-            if self.seen.get(workload.id) != counts:
-                self.seen[workload.id] = counts
+            if self.counts.get(workload.id) != counts:
+                self.counts[workload.id] = counts
                 self.watches[workload.id] = self._watched(workload, now)
 
     def of(self, id_: WorkloadId, policy: HorizontalPolicy) -> LeadTime:
@@ -139,23 +139,23 @@ class LeadTimes:
         if slower := self._slower_pool(id_):
             by_pool = self.pools[id_].by_pool
             which = f" on node pool {slower}, the slowest of {len(by_pool)},"
-            return measured_on_pods(by_pool[slower].rung or MAX_LEAD_TIME, by_pool[slower].took, which)
+            return measured_on_pods(by_pool[slower].bucket or MAX_LEAD_TIME, by_pool[slower].took, which)
         watch, pods = self.watches.get(id_, UNWATCHED), self.pods.get(id_, UNWATCHED)
-        if pods.rung is not None:
-            return measured_on_pods(pods.rung, pods.took)
-        if watch.rung is not None:
-            return measured(watch.rung, watch.took)
+        if pods.bucket is not None:
+            return measured_on_pods(pods.bucket, pods.took)
+        if watch.bucket is not None:
+            return measured(watch.bucket, watch.took)
         image = self._of_image(id_)
-        if image.rung is not None:
-            return measured_on_pods(image.rung, image.took, f" with image {self.image_of[id_]}")
+        if image.bucket is not None:
+            return measured_on_pods(image.bucket, image.took, f" with image {self.image_of[id_]}")
         return lead_time(policy, watch.took)
 
-    def rungs(self) -> dict[WorkloadId, timedelta]:
+    def buckets(self) -> dict[WorkloadId, timedelta]:
         """The lead times that were measured; of a workload of which too little was seen, that of its image."""
         of_images = ((id_, self._of_image(id_)) for id_ in self.image_of)
         slower = ((id_, self.pools[id_].by_pool[pool]) for id_ in self.pools if (pool := self._slower_pool(id_)))
         each = (*of_images, *self.watches.items(), *self.pods.items(), *slower)
-        return {id_: watch.rung for id_, watch in each if watch.rung is not None}
+        return {id_: watch.bucket for id_, watch in each if watch.bucket is not None}
 
     def persisted(self) -> dict[str, Any]:
         """Return the measured start-up times by the parameters of `restore`; workloads without any are left out."""
@@ -186,9 +186,9 @@ class LeadTimes:
         """Return the node pool on which pods start slower than the workload's pods as a whole; empty without one."""
         pools, pods = self.pools.get(id_), self.pods.get(id_, UNWATCHED)
         pool = pools.slowest() if pools else ""
-        if not pools or not pool or pods.rung is None:
+        if not pools or not pool or pods.bucket is None:
             return ""
-        return pool if (pools.by_pool[pool].rung or pods.rung) > pods.rung else ""
+        return pool if (pools.by_pool[pool].bucket or pods.bucket) > pods.bucket else ""
 
     def _of_image(self, id_: WorkloadId) -> ScaleUpWatch:
         image = self.image_of.get(id_)
@@ -203,7 +203,7 @@ class LeadTimes:
         self.watches = {id_: watch for id_, watch in self.watches.items() if id_ in known}
         self.pods = {id_: watch for id_, watch in self.pods.items() if id_ in known}
         self.pools = {id_: pools for id_, pools in self.pools.items() if id_ in known}
-        self.seen = {id_: pods for id_, pods in self.seen.items() if id_ in known}
+        self.counts = {id_: pods for id_, pods in self.counts.items() if id_ in known}
         self._forget_images(known)
 
     def _forget_images(self, known: Container[WorkloadId]) -> None:
@@ -222,7 +222,7 @@ def _restored_pools(persisted: Mapping[str, tuple[PersistedStartUps, ...]]) -> d
     for pool, each in persisted.items():
         for watch in each:
             before = pools.get(WorkloadId(*watch.id), UNPOOLED)
-            landed = (*before.landed, *[pool] * len(watch.took))[-SCALE_UPS_KEPT:]
+            landed = (*before.landed, *[pool] * len(watch.took))[-MAX_SCALE_UPS:]
             pools[WorkloadId(*watch.id)] = PoolStartUps(landed, {**before.by_pool, pool: _watch(watch)})
     return pools
 
@@ -230,6 +230,6 @@ def _restored_pools(persisted: Mapping[str, tuple[PersistedStartUps, ...]]) -> d
 def _watch(persisted: PersistedStartUps) -> ScaleUpWatch:
     return ScaleUpWatch(
         took=tuple(seconds * SECOND for seconds in persisted.took),
-        rung=None if persisted.rung is None else min(persisted.rung * SECOND, MAX_LEAD_TIME),
+        bucket=None if persisted.bucket is None else min(persisted.bucket * SECOND, MAX_LEAD_TIME),
         off=persisted.off,
     )

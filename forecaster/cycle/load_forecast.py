@@ -79,7 +79,7 @@ class PodLoads:
     ) -> dict[WorkloadId, PodLoad]:
         context = DemandContext(signal, self._whole(PODS), {workload.id: workload for workload, _ in group})
         zones = zones_of([workload for workload, _ in group], self.policies)
-        whole = replace(self._whole(signal), around=context, zones=zones)
+        whole = replace(self._whole(signal), context=context, zones=zones)
         span = PeakSpan(FIVE_MINUTES * 0, min(vertical.horizon, DAY))
         ids = [workload.id for workload, _ in group]
         # from the newest bin on: a day from a minute after it ends a step beyond what models look ahead
@@ -87,16 +87,16 @@ class PodLoads:
         known = [(workload, shared) for workload, shared in group if workload.id in peaks]
         if not known:
             return {}
-        ahead = self._ahead(signal, known, peaks, span.length)
-        ahead = ahead.only_raising() if vertical.load_forecast == "raise" else ahead
-        return dict(zip([workload.id for workload, _ in known], ahead.rows(), strict=True))
+        forecast = self._load_forecast(signal, known, peaks, span.length)
+        forecast = forecast.only_raising() if vertical.load_forecast == "raise" else forecast
+        return dict(zip([workload.id for workload, _ in known], forecast.rows(), strict=True))
 
     def _whole(self, signal: Signal) -> FreshHistory:
         """Up to the clock's own cut."""
         weeks = self.history.window(signal, FIVE_MINUTES)
         return FreshHistory(weeks, np.empty((len(weeks.keys), 0), np.float32), weeks.end)
 
-    def _ahead(
+    def _load_forecast(
         self,
         signal: Signal,
         known: Sequence[tuple[Workload, SharedLoad]],

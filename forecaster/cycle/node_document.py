@@ -105,18 +105,18 @@ class NodesView(msgspec.Struct, frozen=True):
     workloads_without_a_node: list[str]
 
 
-def document(ahead: NodeForecast) -> NodesView:
+def document(forecast: NodeForecast) -> NodesView:
     """Return the node forecast in cores and whole bytes."""
     return NodesView(
-        at=ahead.at,
-        quantile=ahead.quantile,
-        pools=[_pool(pool) for pool in ahead.pools],
+        at=forecast.at,
+        quantile=forecast.quantile,
+        pools=[_pool(pool) for pool in forecast.pools],
         headroom=[
             HeadroomView(spare.pool, spare.replicas, spare.cpu, math.ceil(spare.memory), spare.until, spare.reason)
-            for spare in ahead.headroom
+            for spare in forecast.headroom
         ],
-        memory_pressure=[_pressure(pressure) for pressure in ahead.pressures],
-        workloads_without_a_node=list(ahead.unplaced),
+        memory_pressure=[_pressure(pressure) for pressure in forecast.pressures],
+        workloads_without_a_node=list(forecast.unplaced),
     )
 
 

@@ -112,7 +112,7 @@ def _pressures(nodes: Sequence[Node], residents: Sequence[Resident], demand: Dem
     return pressures(nodes, residents, demand.memory, highest)
 
 
-MOST_PAIRS = 50_000
+MAX_PAIRS = 50_000
 """Workloads times nodes: placing the pods of each workload looks at each node in each of eight windows, some 0.2 ms of
 CPU a pair. This many take ten seconds, once an hour, in the thread of the cycle."""
 
@@ -152,7 +152,7 @@ class NodePools:
             self.refused = "no nodes are known: let Prometheus scrape kube-state-metrics (kube_node_*, kube_pod_*)"
             return
         pairs = len(workloads) * len(cluster.nodes)
-        if pairs > MOST_PAIRS:
+        if pairs > MAX_PAIRS:
             self.refused = (
                 f"the coming day of {len(workloads)} workloads on {len(cluster.nodes)} nodes is more than the service "
                 "works out beside its cycles; `forecaster nodes --serve` is a process of its own for it"

@@ -15,7 +15,7 @@ from forecaster.cycle.rows import Fleet
 from forecaster.demand.latest import SPARE_ROWS
 from forecaster.domain.policies import Policies
 from forecaster.horizontal.columns import Table
-from forecaster.horizontal.standing import Gates
+from forecaster.horizontal.gate_states import Gates
 from forecaster.horizontal.state import State
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class ObservedPolicy(NamedTuple):
     """A policy of one workload, and what it was made of."""
 
     stated: Policy
-    rung: timedelta | None
+    bucket: timedelta | None
     filled: Mapping[str, PodCapacity]
     policy: Policy
 
@@ -46,22 +46,22 @@ class PoliciesInForce(Policies):
 
     without_observed: Policies = field(kw_only=True)
     """The stated policies: only the original policies know the ceilings of owners."""
-    rungs: Mapping[WorkloadId, timedelta] = field(default_factory=dict)
+    buckets: Mapping[WorkloadId, timedelta] = field(default_factory=dict)
     filled: Mapping[WorkloadId, Mapping[str, PodCapacity]] = field(default_factory=dict)
     made: dict[WorkloadId | tuple[int, timedelta], ObservedPolicy] = field(default_factory=dict)
     """Kept from cycle to cycle: by policy as it is stated and lead time, or by workload where something was learned."""
 
     def of(self, id_: WorkloadId) -> Policy:
         """The policy of one workload."""
-        policy, rung, filled = self.stated(id_), self.rungs.get(id_), self.filled.get(id_, NOTHING_LEARNED)
+        policy, bucket, filled = self.stated(id_), self.buckets.get(id_), self.filled.get(id_, NOTHING_LEARNED)
         if policy.horizontal.peak_target is not None:
             filled = NOTHING_LEARNED
-        if not filled and (rung is None or policy.horizontal.lead_time is not None):
+        if not filled and (bucket is None or policy.horizontal.lead_time is not None):
             return policy
-        key = id_ if filled or rung is None else (id(policy), rung)
+        key = id_ if filled or bucket is None else (id(policy), bucket)
         made = self.made.get(key)
-        if made is None or made.stated is not policy or made.rung != rung or made.filled is not filled:
-            made = self.made[key] = ObservedPolicy(policy, rung, filled, with_observed(policy, rung, filled))
+        if made is None or made.stated is not policy or made.bucket != bucket or made.filled is not filled:
+            made = self.made[key] = ObservedPolicy(policy, bucket, filled, with_observed(policy, bucket, filled))
         return made.policy
 
     def stated(self, id_: WorkloadId) -> Policy:
@@ -77,9 +77,9 @@ class PoliciesInForce(Policies):
                 del self.made[key]
 
 
-def with_observed(policy: Policy, rung: timedelta | None, filled: Mapping[str, PodCapacity]) -> Policy:
+def with_observed(policy: Policy, bucket: timedelta | None, filled: Mapping[str, PodCapacity]) -> Policy:
     """One policy with a measured lead time and learned capacities."""
-    return policy.model_copy(update={"horizontal": policy.horizontal.with_observed(rung, filled)})
+    return policy.model_copy(update={"horizontal": policy.horizontal.with_observed(bucket, filled)})
 
 
 VERSION = 3
@@ -167,16 +167,16 @@ class Observed:
 
     def in_force(self, stated: Policies) -> Policies:
         """The policies of this cycle."""
-        rungs = self.lead_times.rungs()
+        buckets = self.lead_times.buckets()
         filled = {id_: capacities for id_, capacities in self.capacities.filled.items() if capacities}
-        if not (rungs or filled):
+        if not (buckets or filled):
             return stated
         return PoliciesInForce(
             stated.defaults,
             stated.overrides,
             stated.built,
             stated.chosen,
-            rungs,
+            buckets,
             filled,
             self.policies,
             without_observed=stated,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 import numpy as np
 
 from forecaster.cycle.targets import NOTHING_LOST
-from forecaster.demand.alignment import RememberedRows, rows_among
+from forecaster.demand.alignment import CachedRows, rows_among
 from forecaster.domain.clock import zones_beside_utc
 from forecaster.domain.window import DAY
 from forecaster.domain.workload import WorkloadId
@@ -87,16 +87,16 @@ class Rows:
 
     workloads: Sequence[Workload]
     rows: Sequence[Row]
-    standing: StandingRows
+    static: StaticRows
 
     @property
     def ids(self) -> tuple[WorkloadId, ...]:
         """Return the identities of the rows."""
-        return self.standing.ids
+        return self.static.ids
 
 
 @dataclass(frozen=True, eq=False)
-class StandingRows:
+class StaticRows:
     """Columns that stay the same from cycle to cycle while the workloads, their HPAs and policies do."""
 
     ids: tuple[WorkloadId, ...]
@@ -165,9 +165,9 @@ class StandingRows:
         return {span: tuple(self.ids[row] for row in rows.tolist()) for span, rows in self.spans.items()}
 
     @cached_property
-    def aligned(self) -> Mapping[Hashable, RememberedRows]:
+    def aligned(self) -> Mapping[Hashable, CachedRows]:
         """Positions of rows among the latest values of a signal, and of a span's rows among its forecasts."""
-        return defaultdict(RememberedRows)
+        return defaultdict(CachedRows)
 
     @cached_property
     def driven(self) -> Mapping[Signal, Mapping[PeakSpan, list[WorkloadId]]]:
@@ -195,16 +195,16 @@ class StandingRows:
 
 
 @dataclass(slots=True)
-class RowBook:
+class RowCache:
     """Resolves workloads into rows and keeps the answer as long as a workload's HPA, resources and policy stay."""
 
-    standing: StandingRows | None = None
+    static: StaticRows | None = None
 
     def rows(
         self, workloads: Sequence[Workload], policies: Policies, lost: Mapping[WorkloadId, str] = NOTHING_LOST
     ) -> Rows:
         """The rows of this cycle; one that cannot be read has its failure and no targets."""
-        before = self.standing
+        before = self.static
         known = before.known if before else {}
         rows = []
         for workload in workloads:
@@ -222,7 +222,7 @@ class RowBook:
             rows.append(row if row.lost == why else row._replace(lost=why))
         ids = tuple(workload.id for workload in workloads)
         if before is None or before.ids != ids or any(a is not b for a, b in zip(before.rows, rows, strict=True)):
-            self.standing = before = StandingRows(ids, rows)
+            self.static = before = StaticRows(ids, rows)
             policies.forget_others(frozenset(ids))
         return Rows(workloads, rows, before)
 
@@ -242,7 +242,7 @@ def resolved(workload: Workload, policy: Policy) -> Row:
     return Row(policy, span, terms, signals, *objects, failure=failure, stated=stated, readers=readers)
 
 
-ROW_KEPT = DAY
+ROW_LIFETIME = DAY
 """A workload that is away for no longer keeps its row, and with it everything learned about it."""
 SPARE_SHARE = 0.1
 """Share of rows without a workload from which on they are given back, all in one take."""
@@ -266,7 +266,7 @@ class Fleet:
     """`row` of every workload that is there or was there within the last day."""
 
     row: dict[WorkloadId, int] = field(default_factory=dict)
-    seen: list[datetime] = field(default_factory=list)
+    last_present: list[datetime] = field(default_factory=list)
     """Instant at which each row was last present."""
 
     def rows(self, ids: Sequence[WorkloadId], now: datetime) -> Places:
@@ -274,10 +274,10 @@ class Fleet:
         for id_ in ids:
             if id_ not in self.row:
                 self.row[id_] = len(self.row)
-                self.seen.append(now)
+                self.last_present.append(now)
         rows = rows_among(ids, self.row)
         for row in rows.tolist():
-            self.seen[row] = now
+            self.last_present[row] = now
         return rows
 
     def compacted(self, now: datetime, known: int) -> Places | None:
@@ -286,11 +286,11 @@ class Fleet:
         -1 for those that have come since columns of `known` rows were made. None while few have left: columns are
         compacted seldom.
         """
-        stay = [(id_, row) for id_, row in self.row.items() if now - self.seen[row] <= ROW_KEPT]
+        stay = [(id_, row) for id_, row in self.row.items() if now - self.last_present[row] <= ROW_LIFETIME]
         if len(self.row) - len(stay) <= SPARE_SHARE * len(self.row):
             return None
         rows = [row for _, row in stay]
-        self.seen = [self.seen[row] for row in rows]
+        self.last_present = [self.last_present[row] for row in rows]
         self.row = {id_: place for place, (id_, _) in enumerate(stay)}
         order = np.array(rows, np.int64)
         return np.where(order < known, order, -1)
@@ -307,7 +307,7 @@ class Fleet:
 
     def persisted(self) -> list[tuple[WorkloadId, float]]:
         """Every workload in the order of the rows, and when it was there last, in epoch seconds."""
-        return [(id_, self.seen[row].timestamp()) for id_, row in self.row.items()]
+        return [(id_, self.last_present[row].timestamp()) for id_, row in self.row.items()]
 
     @classmethod
     def restored(cls, persisted: Iterable[tuple[Sequence[str], float]]) -> Fleet:

@@ -22,11 +22,11 @@ from forecaster.cycle.forecasts import Demands, Forecasts, demands_of, forecasts
 from forecaster.cycle.gates import RenewedGates
 from forecaster.cycle.lead_times import UNWATCHED
 from forecaster.cycle.load_forecast import PodLoads
-from forecaster.cycle.rows import RowBook, Rows
+from forecaster.cycle.rows import RowCache, Rows
 from forecaster.cycle.scoring import Scoring
 from forecaster.cycle.sizes import PodSizes
 from forecaster.cycle.steps import Steps, TimeShare, expect_records
-from forecaster.cycle.targets import Roster, Targets, catch_up
+from forecaster.cycle.targets import Targets, WorkloadTracker, catch_up
 from forecaster.demand.censored import Throttling
 from forecaster.domain.decision import LeadTime, Reason, Recommendation
 from forecaster.domain.report import CycleReport, Effected, ForecastScore
@@ -78,12 +78,12 @@ class Cycle:
     seconds: Callable[[], float]
     """A clock for durations only."""
     decider: Decider = field(default_factory=Decider)
-    book: RowBook = field(default_factory=RowBook)
+    row_cache: RowCache = field(default_factory=RowCache)
     containers: Containers = field(default_factory=Containers)
     throttling: Throttling = field(default_factory=Throttling)
     sizes: PodSizes = field(default_factory=PodSizes)
     scoring: Scoring = field(default_factory=Scoring)
-    roster: Roster = field(default_factory=Roster)
+    tracker: WorkloadTracker = field(default_factory=WorkloadTracker)
     completeness: Completeness = field(default_factory=Completeness)
     nodes: NodePools | None = None
     """None where nothing shows them."""
@@ -106,7 +106,7 @@ class Cycle:
         self.targets = targets = steps.run("targets", lambda: self._targets(now), self._lost(now))
         missing: Sequence[str] = steps.run("observations", lambda: self._catch_up(targets, now, steps), ())
         policies = self.decider.observed.in_force(self.policies)
-        rows = self.book.rows(targets.inventory.workloads, policies, targets.lost)
+        rows = self.row_cache.rows(targets.inventory.workloads, policies, targets.lost)
         demands = Demands() if targets.down else steps.run("demand", lambda: self._demands(rows), Demands())
         learned = self._learn(steps, targets, rows, demands, now) if self.learns_first else OptionalResults()
         if self._restarted() and not targets.down:
@@ -115,7 +115,7 @@ class Cycle:
         decided = steps.run("decisions", lambda: self._decide(targets, rows, known, now), None)
         if decided is None:
             decided = held_all(targets.inventory.workloads, Reason.FAILED, "deciding failed for all", now)
-        unkept: Sequence[str] = steps.run("offers", lambda: self.effects.hand_over(targets, decided, now), ())
+        unkept: Sequence[str] = steps.run("offers", lambda: self.effects.publish(targets, decided, now), ())
         effected = self.effects.act(steps, now)
         if not self.learns_first:
             learned = self._learn(steps, targets, rows, demands, now)
@@ -160,22 +160,22 @@ class Cycle:
             return held_all(targets.inventory.workloads, Reason.SOURCE_DOWN, targets.down, now)
         policies.take_over(self.policies.cluster)
         observed = replace(self.decider.observed, state=self.decider.before)
-        rows = RowBook().rows(targets.inventory.workloads, observed.in_force(policies), targets.lost)
+        rows = RowCache().rows(targets.inventory.workloads, observed.in_force(policies), targets.lost)
         demands = self._demands(rows)
         known = forecasts_of(self.forecaster, rows, demands, self.history, now)
         return Decider(observed).decide(rows, known, self.sizes.of, self._lead_times(policies), now)
 
     def _targets(self, now: datetime) -> Targets:
-        targets = self.roster.find(self.source, now)
+        targets = self.tracker.find(self.source, now)
         if targets.inventory.policies is not None:
             self.policies.take_over(targets.inventory.policies)
         expect_records(len(targets.inventory.workloads))
-        self.decider.observed.lead_times.look(targets, now)
+        self.decider.observed.lead_times.observe(targets, now)
         return targets
 
     def _lost(self, now: datetime) -> Targets:
         """The workloads of the cycle before, held because nothing is known of the present ones."""
-        return self.roster.known(now, "the workloads could not be read")
+        return self.tracker.known(now, "the workloads could not be read")
 
     def _catch_up(self, targets: Targets, now: datetime, steps: Steps) -> Sequence[str]:
         with self.writing:
@@ -183,7 +183,7 @@ class Cycle:
             return catch_up(self.history, self.source, targets, now, self.completeness, reached)
 
     def _demands(self, rows: Rows) -> Demands:
-        return demands_of(self.history, rows, self.throttling.hours, self.completeness.books)
+        return demands_of(self.history, rows, self.throttling.hours, self.completeness.latest_caches)
 
     def _forecasts(self, rows: Rows, demands: Demands, now: datetime) -> Forecasts:
         if not demands.latest:
@@ -233,7 +233,7 @@ class Cycle:
         The signal with the most models that wait for their first fit comes first, and gets `least` in any case.
         """
         waiting = {
-            signal: len(self.forecaster.follow(signal, usage, rows.standing.driven[signal]).waiting())
+            signal: len(self.forecaster.follow(signal, usage, rows.static.driven[signal]).waiting())
             for signal, usage in demands.usage.items()
         }
         late = []
@@ -254,8 +254,8 @@ class Cycle:
         self.sizes.renew(self.history, self.containers, self.policies, workloads, loads, time)
         return unread
 
-    def _score(self, sight: Forecasts, policies: Policies, now: datetime) -> Scored:
-        scores = self.scoring.matured(self.history, sight, policies, now)
+    def _score(self, forecasts: Forecasts, policies: Policies, now: datetime) -> Scored:
+        scores = self.scoring.matured(self.history, forecasts, policies, now)
         return Scored(tuple(scores), record_scores(self.effects.ledger, scores))
 
 
@@ -292,7 +292,7 @@ class Effects:
     actuator: Actuator | None = None
     recorded: DecidedRows | None = None
 
-    def hand_over(self, targets: Targets, decided: DecidedRows, now: datetime) -> tuple[str, ...]:
+    def publish(self, targets: Targets, decided: DecidedRows, now: datetime) -> tuple[str, ...]:
         """Publish, then record: a full disk must not keep numbers from readers. Return a sentence for each failure."""
         if targets.down and not decided:  # no workload is known: the table of an earlier process stays
             return ()

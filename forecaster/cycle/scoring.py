@@ -47,7 +47,9 @@ class Scoring:
     pending: list[Pending] = field(default_factory=list)
     turn: int = 0
 
-    def matured(self, history: Histories, sight: Forecasts, policies: Policies, now: datetime) -> list[ForecastScore]:
+    def matured(
+        self, history: Histories, forecasts: Forecasts, policies: Policies, now: datetime
+    ) -> list[ForecastScore]:
         """Score the forecasts with a window that is over, then add this cycle's.
 
         Of these only those that will be scored are kept: an owner may look half a day ahead. Where the clock was set
@@ -58,7 +60,7 @@ class Scoring:
         self.pending = [forecast for forecast in self.pending if forecast.made_at <= now < forecast.peaks.until]
         self.pending += [
             Pending(now, signal, peaks.some(self.turn, SCORING_ROUNDS))
-            for signal, spans in sight.peaks.items()
+            for signal, spans in forecasts.peaks.items()
             for peaks in spans.values()
         ]
         windows = {signal: history.window(signal, MINUTE) for signal in {forecast.signal for forecast in ripe}}

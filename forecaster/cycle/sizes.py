@@ -113,8 +113,8 @@ def sizings_of_pods(
         ids = [workload.id for workload in part]
         pods = values_of(weeks[PODS], ids)
         cpu, memory = (per_pod(values_of(weeks[signal], ids), pods) for signal in (CPU, MEMORY))
-        ahead = loads.of(part, policy) if loads else {}
-        specs = [ContainerSpec(workload.resources, load=ahead.get(workload.id, UNFORECAST)) for workload in part]
+        load_by_id = loads.of(part, policy) if loads else {}
+        specs = [ContainerSpec(workload.resources, load=load_by_id.get(workload.id, UNFORECAST)) for workload in part]
         sized = choose(cpu, memory, FIVE_MINUTES, specs, policy)
         sizings |= {id_: (sizing,) for id_, sizing in zip(ids, sized, strict=True)}
     return sizings
@@ -128,8 +128,8 @@ def sizings_of_containers(
     for policy, part in _alike(workloads, policies):
         ids = [id_ for workload in part for id_ in containers.of_workload[workload.id]]
         cpu, memory = (containers.usage(ids, signal) for signal in (CPU, MEMORY))
-        ahead = loads.of(part, policy) if loads else {}
-        specs = [spec_of(id_, containers.facts, ahead.get(id_.workload, UNFORECAST)) for id_ in ids]
+        load_by_id = loads.of(part, policy) if loads else {}
+        specs = [spec_of(id_, containers.facts, load_by_id.get(id_.workload, UNFORECAST)) for id_ in ids]
         sized = choose(cpu, memory, FIVE_MINUTES, specs, policy)
         by_id = dict(zip(ids, sized, strict=True))
         for workload in part:

@@ -56,7 +56,7 @@ class Targets:
 
 
 @dataclass(slots=True)
-class Roster:
+class WorkloadTracker:
     """Last listing of every workload, with its time, including workloads held as lost."""
 
     listed: dict[WorkloadId, tuple[Workload, datetime]] = field(default_factory=dict)
@@ -135,7 +135,7 @@ def _sentences(lost: Mapping[WorkloadId, str]) -> Iterator[str]:
         yield f"the list of workloads is incomplete: {why}; {len(ids)} are held as they were, {ids[0]} among them"
 
 
-MOST_SLOW = 2
+MAX_SLOW_SIGNALS = 2
 """Signals that may take too long in one cycle."""
 
 
@@ -162,8 +162,8 @@ def catch_up(
     if targets.down:
         return [targets.down]
     named = containers_named(targets)
-    for signal, mine in named.items():
-        _follow(history, completeness.containers.setdefault(signal, {}), signal, mine)
+    for signal, containers in named.items():
+        _follow(history, completeness.containers.setdefault(signal, {}), signal, containers)
     try:
         gaps = history.gaps(now)
         history.write(pods_block(targets, now))
@@ -171,10 +171,10 @@ def catch_up(
         return [str(error)]
     needed = [gap for gap in gaps if (gap.signal != PODS or gap.start != now) and named.get(gap.signal, True)]
     failures = _ask(
-        _pods_first(completeness.looked_back(needed, now)), history, source, targets, now, completeness, reached
+        _pods_first(completeness.with_lookback(needed, now)), history, source, targets, now, completeness, reached
     )
     if not failures:
-        again = completeness.asked_again(history.signals, now)
+        again = completeness.due_again(history.signals, now)
         failures = _ask(again, history, source, targets, now, completeness)
     history.forget()
     return [*failures, *completeness.sentences]
@@ -236,7 +236,7 @@ def _ask(
         except SourceTimeout as error:
             failures.append(str(error))
             slow.add(gap.signal)
-            if len(slow) >= MOST_SLOW:
+            if len(slow) >= MAX_SLOW_SIGNALS:
                 return failures
         except SourceUnavailable as error:
             return [*failures, str(error)]

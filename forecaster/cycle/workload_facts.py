@@ -33,7 +33,7 @@ FACTS_PATIENCE_SECONDS = 1.5
 """Seconds to wait for a cycle that writes what it has just read; the first cycle reads weeks."""
 
 
-class KeptPoints(msgspec.Struct, frozen=True):
+class EncodedPoints(msgspec.Struct, frozen=True):
     """float32 points of one signal, the last at `end`."""
 
     end: datetime
@@ -44,18 +44,18 @@ class KeptPoints(msgspec.Struct, frozen=True):
         return np.frombuffer(self.values, np.float32).astype(np.float64)
 
 
-class KeptSeries(msgspec.Struct, frozen=True):
+class EncodedSeries(msgspec.Struct, frozen=True):
     """One signal as it is kept."""
 
-    minutes: KeptPoints
-    weeks: KeptPoints
+    minutes: EncodedPoints
+    weeks: EncodedPoints
 
 
-class ContainerTold(msgspec.Struct, frozen=True):
+class ContainerRecord(msgspec.Struct, frozen=True):
     """One container: what its hottest pod used, what it may use, and its image."""
 
     name: str
-    usage: dict[str, KeptPoints]
+    usage: dict[str, EncodedPoints]
     resources: Resources
     image: str
 
@@ -73,8 +73,8 @@ class WorkloadFacts(msgspec.Struct, frozen=True):
     """Seconds."""
     standing: str
     forecaster: str
-    series: dict[str, KeptSeries]
-    containers: list[ContainerTold]
+    series: dict[str, EncodedSeries]
+    containers: list[ContainerRecord]
     news: list[tuple[datetime, str]]
     """Deploys and OOM kills as they were noticed."""
 
@@ -97,10 +97,10 @@ def encoded_facts(cycle: Cycle, id_: WorkloadId) -> bytes:
     return msgspec.msgpack.encode(facts) if facts else b""
 
 
-def _facts(cycle: Cycle, workload: Workload, series: dict[str, KeptSeries]) -> WorkloadFacts:
+def _facts(cycle: Cycle, workload: Workload, series: dict[str, EncodedSeries]) -> WorkloadFacts:
     observed, stated = cycle.decider.observed, cycle.policies.stated(workload.id)
     watch = observed.lead_times.watches.get(workload.id, UNWATCHED)
-    policy = with_observed(stated, watch.rung, observed.capacities.filled.get(workload.id) or {})
+    policy = with_observed(stated, watch.bucket, observed.capacities.filled.get(workload.id) or {})
     gate = observed.gates.read(workload.id)
     return WorkloadFacts(
         workload=workload,
@@ -113,29 +113,29 @@ def _facts(cycle: Cycle, workload: Workload, series: dict[str, KeptSeries]) -> W
         forecaster=gate.forecaster.value,
         series=series,
         containers=list(_containers(cycle, workload.id)),
-        news=[(change.at, change.said) for change in cycle.containers.news if change.id.workload == workload.id],
+        news=[(change.at, change.text) for change in cycle.containers.news if change.id.workload == workload.id],
     )
 
 
-def _containers(cycle: Cycle, id_: WorkloadId) -> Iterator[ContainerTold]:
+def _containers(cycle: Cycle, id_: WorkloadId) -> Iterator[ContainerRecord]:
     containers, facts, end = cycle.containers, cycle.containers.facts, cycle.containers.end
     ids = containers.of_workload.get(id_, ()) if end else ()
     usage = {str(signal): containers.usage(ids, signal)[:, -CONTAINER_POINTS:] for signal in USAGE} if ids else {}
     for row, container in enumerate(ids):
-        points = {signal: KeptPoints(end or EPOCH, values[row].tobytes()) for signal, values in usage.items()}
+        points = {signal: EncodedPoints(end or EPOCH, values[row].tobytes()) for signal, values in usage.items()}
         resources, image = facts.resources.get(container, NO_RESOURCES), facts.images.get(container, "")
-        yield ContainerTold(container.name, points, resources, image)
+        yield ContainerRecord(container.name, points, resources, image)
 
 
-def _kept(cycle: Cycle, workload: Workload) -> Iterator[tuple[str, KeptSeries]]:
+def _kept(cycle: Cycle, workload: Workload) -> Iterator[tuple[str, EncodedSeries]]:
     for signal in (*cycle.history.signals, PODS):
         minutes, weeks = (_points(cycle, signal, step, workload.id) for step in (MINUTE, FIVE_MINUTES))
         if minutes is not None and weeks is not None:
-            yield str(signal), KeptSeries(minutes, weeks)
+            yield str(signal), EncodedSeries(minutes, weeks)
 
 
-def _points(cycle: Cycle, signal: Signal, step: timedelta, id_: WorkloadId) -> KeptPoints | None:
+def _points(cycle: Cycle, signal: Signal, step: timedelta, id_: WorkloadId) -> EncodedPoints | None:
     """A copy of one row; None where it is not kept."""
     window = cycle.history.window(signal, step)
     row = window.row.get(id_)
-    return None if row is None else KeptPoints(window.end, window.values[row].tobytes())
+    return None if row is None else EncodedPoints(window.end, window.values[row].tobytes())

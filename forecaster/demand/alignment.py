@@ -18,7 +18,7 @@ def rows_among(keys: Collection[Hashable], row: Mapping[Any, int]) -> NDArray[np
     return np.fromiter(map(row.get, keys, repeat(-1)), np.intp, len(keys))
 
 
-class RememberedRows:
+class CachedRows:
     """`rows_among`, remembered while the same keys are looked up in the same rows: a fleet is mostly the one before.
 
     Rows may be added to a mapping; where one goes or moves, another mapping takes its place.

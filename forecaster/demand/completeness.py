@@ -36,7 +36,7 @@ INCOMPLETE_CAUSES = (
 """The codes as labels of metrics."""
 PASSING = (STARTING_PODS, LEAVING_PODS)
 """Codes that follow every change of a count: they end within minutes, and a repeated query would return no more."""
-LEAST_COVERED = 0.05
+MAX_UNCOVERED_SHARE = 0.05
 """Share of a window that may lack samples: scrapes are late or dropped now and then."""
 ROUNDING_OF_SHARE = 1e-9
 HALF = 0.5
@@ -74,7 +74,7 @@ def judged(block: Block, expected: Expected) -> CompletenessVerdict:
     shape = block.values.shape
     verdict = CompletenessVerdict(np.zeros(shape, np.int8), np.full(shape, np.nan), np.full(shape, np.nan))
     most = np.broadcast_to(expected.most[:, None], shape)
-    left = expected.ready < (1.0 - LEAST_COVERED) * expected.ready_most
+    left = expected.ready < (1.0 - MAX_UNCOVERED_SHARE) * expected.ready_most
     _put(verdict, LEAVING_PODS, left & block.rated, expected.ready, expected.ready_most)
     if block.made_of is not None:
         few = block.made_of.pods < expected.ready
@@ -121,7 +121,7 @@ def _uncovered(block: Block, share: Floats, expected: Expected) -> NDArray[np.bo
         return np.broadcast_to(expected.away, block.values.shape)
     with np.errstate(invalid="ignore"):
         chance = 1.0 / (expected.samples[:, None] * np.sqrt(np.maximum(block.made_of.pods, 1.0)))
-        return np.asarray(share < 1.0 - np.fmax(LEAST_COVERED, chance) - ROUNDING_OF_SHARE)
+        return np.asarray(share < 1.0 - np.fmax(MAX_UNCOVERED_SHARE, chance) - ROUNDING_OF_SHARE)
 
 
 def away(share: Floats, verdict: CompletenessVerdict) -> NDArray[np.bool_]:

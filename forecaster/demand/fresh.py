@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import Workload, WorkloadId
 
 
-LEAST_KNOWN = 3
+MIN_KNOWN = 3
 """A point of five minutes needs as many known ones, as the kept points do."""
 
 
@@ -41,7 +41,7 @@ class FreshHistory:
     end: datetime
     minutes: Window | None = None
     """Minutes from which the latest hours were made, with the same rows."""
-    around: DemandContext | None = None
+    context: DemandContext | None = None
     """Context that turns usage into demand; without it usage is not corrected."""
     zones: Mapping[WorkloadId, str] = field(default_factory=dict)
     """Time zones of workloads whose days follow a clock that changes; those in UTC are absent."""
@@ -59,14 +59,14 @@ class FreshHistory:
         return out
 
 
-def fresh(weeks: Window, minutes: Window, around: DemandContext | None = None) -> FreshHistory:
+def fresh(weeks: Window, minutes: Window, context: DemandContext | None = None) -> FreshHistory:
     """Cut the minutes anew. Where they end with the clock's own cut, the kept points are these already."""
     width = weeks.step // minutes.step
     if minutes.end <= weeks.end:
-        return FreshHistory(weeks, np.empty((len(weeks.keys), 0), np.float32), weeks.end, minutes, around)
+        return FreshHistory(weeks, np.empty((len(weeks.keys), 0), np.float32), weeks.end, minutes, context)
     points = min(minutes.values.shape[1] // width, weeks.values.shape[1])
     newest = minutes.values[:, minutes.values.shape[1] - points * width :].reshape(-1, points, width)
-    return FreshHistory(weeks, _aligned(_means(newest), minutes, weeks), minutes.end, minutes, around)
+    return FreshHistory(weeks, _aligned(_means(newest), minutes, weeks), minutes.end, minutes, context)
 
 
 def _means(bins: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -77,7 +77,7 @@ def _means(bins: NDArray[np.float32]) -> NDArray[np.float32]:
         known += there
         np.add(sums, bins[:, :, minute], out=sums, where=there)
     means = np.full(known.shape, np.nan, np.float32)
-    np.divide(sums, known, out=means, where=known >= LEAST_KNOWN, casting="same_kind")
+    np.divide(sums, known, out=means, where=known >= MIN_KNOWN, casting="same_kind")
     return means
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
 
-from forecaster.demand.alignment import RememberedRows, rows_among
+from forecaster.demand.alignment import CachedRows, rows_among
 from forecaster.demand.completeness import COMPLETE, CompletenessVerdict, sentence
 from forecaster.domain.clock import time_by_clock
-from forecaster.domain.outlook import Measured, Unknown
+from forecaster.domain.forecast import Measured, Unknown
 from forecaster.domain.window import DAY, Block, Window
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 Column = TypeVar("Column", np.float64, np.int64)
 NEVER_SEEN_AT = -(2**62)
 """Epoch seconds of what never was."""
-LOOKED_AT = 10
+LATEST_COLUMNS = 10
 """Columns of a block that can hold a latest value; older ones are stale by any policy."""
 SPARE_ROWS = 1024
 """Rows of workloads that are away, beyond as many as there are, before they are given back."""
@@ -116,7 +116,7 @@ _LatestValue = np.dtype([*_FLOATS, ("at", "i8"), ("part_at", "i8"), ("code", "i1
 _NOTHING = np.array([(np.nan, np.nan, np.nan, np.nan, NEVER_SEEN_AT, NEVER_SEEN_AT, COMPLETE)], _LatestValue)
 
 
-class LatestBook:
+class LatestCache:
     """The latest values of one signal as they were answered: the last complete one, and what is incomplete since.
 
     Values that are incomplete are no history; here they are known as the lower bounds that they are.
@@ -125,11 +125,11 @@ class LatestBook:
     def __init__(self) -> None:
         self._row: dict[WorkloadId, int] = {}
         self._latest = np.empty(0, _LatestValue)
-        self._written, self._in_history = RememberedRows(), RememberedRows()
+        self._written, self._in_history = CachedRows(), CachedRows()
 
     def write(self, block: Block, values: Floats, verdict: CompletenessVerdict) -> None:
         """Store the latest columns of `values` [row, column], the judged values of a block."""
-        columns = range(max(values.shape[1] - LOOKED_AT, 0), values.shape[1])
+        columns = range(max(values.shape[1] - LATEST_COLUMNS, 0), values.shape[1])
         answered = ~np.isnan(values[:, columns.start :]) | (verdict.code[:, columns.start :] != COMPLETE)
         block_rows = np.flatnonzero(answered.any(axis=1))
         ids = [block.ids[row] for row in block_rows.tolist()] if len(block_rows) < len(answered) else block.ids
@@ -206,8 +206,8 @@ class LatestBook:
         self._latest = self._latest[[row for _, row in stay]]
 
 
-def latest(window: Window, book: LatestBook | None = None) -> Latest:
-    """The last known column of each row; with a book, what that knows better."""
+def latest(window: Window, cache: LatestCache | None = None) -> Latest:
+    """The last known column of each row; with a cache, what that knows better."""
     known = ~np.isnan(window.values)
     columns = int(known.shape[1])
     silent = np.where(known.any(axis=1), known[:, ::-1].argmax(axis=1), columns) if columns else np.zeros(len(known))
@@ -222,7 +222,7 @@ def latest(window: Window, book: LatestBook | None = None) -> Latest:
         step=window.step,
         columns=columns,
     )
-    return from_history if book is None else book.over(from_history)
+    return from_history if cache is None else cache.over(from_history)
 
 
 def _longer(column: NDArray[Column], more: int, nothing: float) -> NDArray[Column]:

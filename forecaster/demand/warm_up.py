@@ -23,7 +23,7 @@ ALIKE = 0.5
 """Each start of a workload is much like the others, what demand does beside it is not: where the lower ones are below
 half of the higher ones nothing is learned. On recorded load, where pods come in the minute of a rise, demand at
 a dozen starts is taken for a warm-up 1 time in 100, and without this 36 times."""
-LEAST_STARTS = 5
+MIN_STARTS = 5
 BEFORE, DURING, AFTER = 3, 5, 3
 """Minutes before a start, of the warm-up, and after it. The level around it is the higher of the two sides, so that
 load that goes on rising is not taken for a warm-up."""
@@ -85,7 +85,7 @@ def with_starts(remembered: Floats, starts: Starts) -> Floats:
 def of_each(excess: Floats) -> Floats:
     """[workload] what one pod uses to start, of starts [workload, start], NaN none; 0 where too few are alike."""
     counts = np.count_nonzero(~np.isnan(excess), axis=1)
-    enough = np.flatnonzero(counts >= LEAST_STARTS)
+    enough = np.flatnonzero(counts >= MIN_STARTS)
     each = np.zeros(len(excess))
     if len(enough):
         low, high = np.nanquantile(excess[enough], (LOW, HIGH), axis=1)

@@ -11,7 +11,7 @@ from forecaster.domain.workload import ContainerSize, Resources, Target  # noqa:
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
-    from forecaster.domain.outlook import PeakForecast
+    from forecaster.domain.forecast import PeakForecast
     from forecaster.domain.workload import WorkloadId
 
 
@@ -32,14 +32,14 @@ FORECAST_STATES = tuple(ForecastState)
 NO_FORECAST = "there is no forecast"
 
 
-def forecast_state(shut: str, *, foreseen: bool) -> tuple[ForecastState, str]:
-    """Return the state of a forecast and why; `shut` is what keeps it from acting, empty where nothing does.
+def forecast_state(gate_reason: str, *, foreseen: bool) -> tuple[ForecastState, str]:
+    """Return the state of a forecast and why; `gate_reason` is what keeps it from acting, empty where nothing does.
 
     >>> forecast_state("held back: no better", foreseen=True)
     (<ForecastState.HELD_BACK: 'held back'>, 'no better')
     """
-    if shut:
-        state, _, why = shut.partition(": ")
+    if gate_reason:
+        state, _, why = gate_reason.partition(": ")
         return ForecastState(state), why
     return (ForecastState.ACTING, "") if foreseen else (ForecastState.LEARNING, NO_FORECAST)
 
@@ -165,15 +165,15 @@ class Recommendation:
     """Targets of that HPA, in its order."""
     lead_time: LeadTime | None = None
     """Time from which on the peak was looked for; None where there was no forecast."""
-    watched: bool = False
+    shadow: bool = False
     """Whether the forecast has no say yet: it is shown, and must not be acted on."""
-    shut: str = ""
+    gate_reason: str = ""
     """State of a forecast that does not act, and why; empty where the gate lets it act."""
     offered: int | None = None
     """The count after every clamp but those that an HPA applies itself to what it reads; None while holding."""
 
     @property
-    def wanted_replicas(self) -> int:
+    def recommended_replicas(self) -> int:
         """The recommended count; the present one while holding."""
         return self.replicas.replicas if isinstance(self.replicas, Scale) else self.replicas_now
 

@@ -233,13 +233,13 @@ class ScheduledEvent(BaseModel):
         lowest, most = (f"at least {self.replicas}", self.replicas), (f"at most {self.max_replicas}", self.max_replicas)
         return ", ".join(text for text, there in (lowest, most, ("sizes change", self.sizes)) if there)
 
-    def lasts_until(self, now: datetime, ahead: timedelta = timedelta(0)) -> datetime | None:
+    def lasts_until(self, now: datetime, lead_time: timedelta = timedelta(0)) -> datetime | None:
         """Return the end of the event that is on at `now` or begins within `ahead`; None when there is none."""
         if self.start is not None and self.end is not None:
-            return self.end.astimezone(UTC) if self.start - ahead <= now < self.end else None
+            return self.end.astimezone(UTC) if self.start - lead_time <= now < self.end else None
         if self.cron is None or self.duration is None:
             raise TypeError(f"event {self.name} has no time")
-        began = parse_cron(self.cron).latest(now + ahead, self.duration + ahead, self.time_zone)
+        began = parse_cron(self.cron).latest(now + lead_time, self.duration + lead_time, self.time_zone)
         if began is None or now >= began + self.duration:
             return None
         return began + self.duration

@@ -31,7 +31,7 @@ TYPE_WORDS = {
 OF_A_KIND = ("_type", "_parsing", "_from_float", "missing")
 TIMEDELTA = re.compile(r"datetime\.timedelta\(((?:\w+=-?\d+(?:, )?)*)0?\)")
 QUOTED = re.compile(r"'([^']*)'")
-PERCENT, LEAST_PERCENT = 100, 10
+PERCENT, MIN_PERCENT = 100, 10
 """Smaller numbers may be meant otherwise."""
 INPUT_SHOWN_MAX = 40
 """Characters of a value that are repeated."""
@@ -84,5 +84,5 @@ def _as_ratio(value: object, context: Mapping[str, Any]) -> str:
         percent = float(value)  # type: ignore[arg-type]  # what is no number is not one here either
     except (TypeError, ValueError, OverflowError):
         return ""
-    meant = isinstance(most, int | float) and most <= 1 and LEAST_PERCENT <= percent <= PERCENT * most
+    meant = isinstance(most, int | float) and most <= 1 and MIN_PERCENT <= percent <= PERCENT * most
     return f"; for {percent:g} % write {percent / PERCENT:g}" if meant else ""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 DAYS_BEFORE = 2
 """Days behind the first one that is judged: one to look back on, and one for a rhythm."""
-SOME_TIME = datetime(2026, 1, 5, tzinfo=UTC)
+ANY_END = datetime(2026, 1, 5, tzinfo=UTC)
 """The prior knows no calendar; a panel has to end somewhere."""
 BY_PRIOR = {"adaptive": False, "prior": False, "analog": True}
 """Models whose core is a shipped prior, which forecasts for them, and whether it reads similar moments. The prior
@@ -50,7 +50,7 @@ def backtests(
     reach: int,
     days: int,
     model: str = "prior",
-    end: datetime = SOME_TIME,
+    end: datetime = ANY_END,
 ) -> PolicyBacktest | None:
     """The latest days of series [series, bin] of `width` minutes that are known equally long; None if too short.
 

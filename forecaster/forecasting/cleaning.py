@@ -42,12 +42,12 @@ BIN_SECONDS = int(FIVE_MINUTES.total_seconds())
 
 
 class ShardHistory(NamedTuple):
-    """The workloads of a shard, where they are in the history of a signal, and what is around it."""
+    """The workloads of a shard, where they are in the history of a signal, and their context."""
 
     ids: Sequence[WorkloadId]
     rows: Bins
     history: FreshHistory
-    around: DemandContext
+    context: DemandContext
 
     @property
     def end(self) -> int:
@@ -101,7 +101,7 @@ class Cleaning:
     settled: Settled
     starts: Floats
     """[workload, start] what a pod used to start, newest last; NaN none."""
-    looked: datetime
+    searched_until: datetime
     """Until when starts were looked for."""
     masked: Mapping[WorkloadId, Mapping[Masked, float]]
     """Part of the last week's known columns, by reason; only of workloads of which there is some."""
@@ -126,13 +126,13 @@ class Cleaning:
         return Cleaning(
             Settled.of(both),
             np.concatenate([self.starts, other.starts]),
-            max(self.looked, other.looked),
+            max(self.searched_until, other.searched_until),
             {**self.masked, **other.masked},
             {**self.remarks, **other.remarks},
         )
 
 
-class NewestDemand(NamedTuple):
+class LatestDemand(NamedTuple):
     """[workload, column] demand, the `Masked` of its newest column or 0 [workload], and what is settled after it."""
 
     values: Floats
@@ -144,14 +144,14 @@ def cleaned_weeks(group: ShardHistory, before: Cleaning | None) -> tuple[Floats,
     """[workload, column] demand of all weeks, and what is to be remembered for the columns that come."""
     usage = group.history.rows(group.rows)
     starts = _starts(group, usage, before)
-    workloads = [group.around.workloads.get(id_) for id_ in group.ids]
-    traits = traits_of(group.around.signal, workloads, usage, of_each(starts))
+    workloads = [group.context.workloads.get(id_) for id_ in group.ids]
+    traits = traits_of(group.context.signal, workloads, usage, of_each(starts))
     whole = cleaned(_part(group, usage, 0), traits, usage)
     begin = group.end - usage.shape[1]
     first = max(begin, open_from(group.end))
     corrections = _corrections(usage[:, : first - begin], whole.values[:, : first - begin], begin)
     masked = shares_of(group.ids, whole.why[:, -COLUMNS_A_WEEK:], usage[:, -COLUMNS_A_WEEK:])
-    remarks = remarks_of(group.ids, masked, traits.warm_up, group.around.signal.unit)
+    remarks = remarks_of(group.ids, masked, traits.warm_up, group.context.signal.unit)
     return whole.values, Cleaning(Settled(traits, corrections, first), starts, group.history.end, masked, remarks)
 
 
@@ -162,7 +162,7 @@ def masks_of(group: ShardHistory) -> NDArray[np.uint8]:
     return np.asarray(cleaned(_part(group, usage, 0), cleaning.settled.traits, usage).why)
 
 
-def cleaned_since(group: ShardHistory, before: Settled) -> NewestDemand:
+def cleaned_since(group: ShardHistory, before: Settled) -> LatestDemand:
     """Clean only the newest columns; the settled part grows by what they corrected."""
     values = group.history.rows(group.rows)
     count = values.shape[1]
@@ -174,7 +174,7 @@ def cleaned_since(group: ShardHistory, before: Settled) -> NewestDemand:
     values[:, count - width :] = demand
     after = _settled(before, usage[:, lead:], demand, group.end) if width >= SETTLE else before
     masked = why[:, -1] if why.shape[1] else np.zeros(len(why), np.uint8)
-    return NewestDemand(values, masked, after)
+    return LatestDemand(values, masked, after)
 
 
 def open_from(end: int) -> int:
@@ -185,14 +185,14 @@ def open_from(end: int) -> int:
 def _starts(group: ShardHistory, weeks: Floats, before: Cleaning | None) -> Floats:
     """Return the usage of starting pods, updated by the latest hours; no start is counted twice."""
     remembered = before.starts if before else np.full((len(group.ids), STARTS_HELD), np.nan)
-    minutes, pods = group.history.minutes, group.around.pods.minutes
-    if not group.around.signal.warm_up or minutes is None or pods is None or minutes.end != pods.end:
+    minutes, pods = group.history.minutes, group.context.pods.minutes
+    if not group.context.signal.warm_up or minutes is None or pods is None or minutes.end != pods.end:
         return remembered
     count = min(minutes.values.shape[1], pods.values.shape[1])
     usage, ready = (values_of(window, group.ids, count) for window in (minutes, pods))
     starts = starts_of(usage, ready)
     if before:
-        again = count - (minutes.end - before.looked) // minutes.step - (DURING + AFTER - 1)
+        again = count - (minutes.end - before.searched_until) // minutes.step - (DURING + AFTER - 1)
         starts = starts.take(starts.column >= again)
     if not len(starts.row):
         return remembered
@@ -202,9 +202,9 @@ def _starts(group: ShardHistory, weeks: Floats, before: Cleaning | None) -> Floa
 def _part(group: ShardHistory, usage: Floats, lead: int) -> CleanedPart:
     """Return the part with ready pods and throttled hours of the same columns, where pods matter to the signal."""
     throttled = np.zeros(usage.shape, np.bool_)
-    if not group.around.of_pods:
+    if not group.context.of_pods:
         return CleanedPart(usage, np.broadcast_to(np.float32(np.nan), usage.shape), throttled, lead)
-    first, hours = group.end - usage.shape[1], group.around.throttled
+    first, hours = group.end - usage.shape[1], group.context.throttled
     for row in (row for row, id_ in enumerate(group.ids) if id_ in hours) if hours else ():
         for hour in hours[group.ids[row]]:
             begin, end = (int(at.timestamp()) // BIN_SECONDS - first + 1 for at in (hour.begin, hour.end))
@@ -214,7 +214,7 @@ def _part(group: ShardHistory, usage: Floats, lead: int) -> CleanedPart:
 
 def _ready(group: ShardHistory, count: int) -> Floats:
     """[workload, column] ready pods in the newest columns; NaN where nothing is known of them."""
-    pods = group.around.pods
+    pods = group.context.pods
     known = min(count, pods.weeks.values.shape[1])
     if pods.end != group.history.end or not pods.weeks.keys:
         return np.full((len(group.ids), count), np.nan, np.float32)

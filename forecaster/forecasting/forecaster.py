@@ -81,7 +81,7 @@ class Forecaster:
         windows = {span: steps_of(span, history, now) for span in ids_by_span}
         answers = shards.peaks(history, windows, now)
         if self.paths:
-            self._look_along(self.paths, signal, history, now)
+            self._renew_paths(self.paths, signal, history, now)
         notes, own = shards.remarks(), {}
         for span, window in windows.items():
             begin = now + span.lead_time
@@ -143,7 +143,7 @@ class Forecaster:
                 sentences.append(f"forecast of {signal}: {failures[0]} ({len(failures)} of {len(shards.shards)} parts)")
         return sentences
 
-    def _look_along(self, paths: Paths, signal: Signal, history: FreshHistory, now: datetime) -> None:
+    def _renew_paths(self, paths: Paths, signal: Signal, history: FreshHistory, now: datetime) -> None:
         """Renew the paths of the shards that are due."""
         shards = self.signals[signal]
         paths.forget(signal, shards.shards)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from forecaster.demand.alignment import rows_among
-from forecaster.domain.outlook import StepForecast
+from forecaster.domain.forecast import StepForecast
 from forecaster.horizontal.columns import TextCodes
 from models.panel import trusted
 

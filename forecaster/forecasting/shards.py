@@ -14,7 +14,7 @@ import models
 from forecaster.demand.alignment import rows_among
 from forecaster.forecasting.cleaning import Cleaning, ShardHistory, cleaned_weeks, masked_now, with_now
 from forecaster.forecasting.peaks import ModelAnswers, SpanRows, key_of, panel_of
-from forecaster.forecasting.stacks import Stack, newest_of, stacked, without_history
+from forecaster.forecasting.stacks import Stack, latest_panel, stacked, without_history
 from forecaster.forecasting.wall_clock import by_wall_clock
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class Shard:
         if self.fitted is None:
             return None
         settled = self.cleaning.settled if self.cleaning else None
-        panel = newest_of(history, self.ids, self.keys, self.rows, settled).panel
+        panel = latest_panel(history, self.ids, self.keys, self.rows, settled).panel
         with suppress(Exception):  # it may be anybody's
             return self.fitted.update(panel).forecast(steps, levels)
         return None
@@ -110,10 +110,10 @@ class Shard:
 
     def _weeks(self, history: FreshHistory) -> models.Panel:
         """Return training data: demand where the context of the usage is known, else usage."""
-        if history.around is None:
+        if history.context is None:
             usage = by_wall_clock(history.rows(self.rows), self.ids, history)
             return panel_of(history, usage, self.keys, models.Panel)
-        group = ShardHistory(self.ids, self.rows, history, history.around)
+        group = ShardHistory(self.ids, self.rows, history, history.context)
         values, self.cleaning = cleaned_weeks(group, self.cleaning)
         return panel_of(history, by_wall_clock(values, self.ids, history), self.keys, models.Panel)
 
@@ -225,7 +225,7 @@ class Shards:
         for stack in self.stacks:
             first, last = np.searchsorted(rows, (stack.place.start, stack.place.stop))
             if first < last:
-                stack.ask_some(rows[first:last] - stack.first, history, window, answers)
+                stack.ask_rows(rows[first:last] - stack.first, history, window, answers)
         known = ~np.isnan(answers.values[:, 0])
         return tuple(self.ids[row] for row in rows[known].tolist()), answers.values[known]
 

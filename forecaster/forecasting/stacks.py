@@ -26,15 +26,15 @@ if TYPE_CHECKING:
     from forecaster.forecasting.cleaning import Bins
     from forecaster.forecasting.shards import Shard
 
-NOTHING_ASKED: Mapping[models.StepWindow, Bins] = MappingProxyType({})
+NO_WINDOWS: Mapping[models.StepWindow, Bins] = MappingProxyType({})
 STACKED_SHARDS = 16
 """Shards of a stack: two thousand workloads, of which two weeks are 32 MB."""
-FEW_TOGETHER = 16
+MAX_WINDOWS_AT_ONCE = 16
 """Number of windows of few workloads that are computed together: each is computed for the workloads of all, and 1,000
 workloads with lead times of their own would cost as much as a million."""
 
 
-class NewestPanel(NamedTuple):
+class LatestPanel(NamedTuple):
     """Input of a fitted model: demand up to now, and the `Masked` code of its latest column or 0."""
 
     panel: models.Panel
@@ -42,16 +42,16 @@ class NewestPanel(NamedTuple):
     settled: Settled | None
 
 
-def newest_of(
+def latest_panel(
     history: FreshHistory, ids: Sequence[WorkloadId], keys: tuple[str, ...], rows: Bins, settled: Settled | None
-) -> NewestPanel:
+) -> LatestPanel:
     """Return the latest demand of workloads; usage where no context is known."""
-    if history.around is None or settled is None:
+    if history.context is None or settled is None:
         usage = by_wall_clock(history.rows(rows), ids, history)
-        return NewestPanel(panel_of(history, usage, keys), np.zeros(len(keys), np.uint8), settled)
-    newest = cleaned_since(ShardHistory(ids, rows, history, history.around), settled)
+        return LatestPanel(panel_of(history, usage, keys), np.zeros(len(keys), np.uint8), settled)
+    newest = cleaned_since(ShardHistory(ids, rows, history, history.context), settled)
     demand = by_wall_clock(newest.values, ids, history)
-    return NewestPanel(panel_of(history, demand, keys), newest.masked, newest.settled)
+    return LatestPanel(panel_of(history, demand, keys), newest.masked, newest.settled)
 
 
 @dataclass(slots=True)
@@ -94,7 +94,7 @@ class Stack:
         samples for this call only: its memory does not grow with the history, but its learned state is updated. Where
         one model of several fails, each shard is called alone.
         """
-        newest = newest_of(history, self.ids, self.keys, self._rows, self.settled)
+        newest = latest_panel(history, self.ids, self.keys, self._rows, self.settled)
         if len(self.shards) == 1:
             self._ask_alone(newest.panel, tuple(rows_by_window), now, answers)
         else:
@@ -109,7 +109,7 @@ class Stack:
         self._settle(newest.settled)
         return newest.masked
 
-    def ask_some(self, rows: Bins, history: FreshHistory, window: models.StepWindow, answers: ModelAnswers) -> None:
+    def ask_rows(self, rows: Bins, history: FreshHistory, window: models.StepWindow, answers: ModelAnswers) -> None:
         """Store the forecasts of one window for these rows; one shard is computed as a whole.
 
         Nothing is learned from it, and a model that fails has no forecast.
@@ -118,7 +118,7 @@ class Stack:
             rows = np.arange(len(self.ids))
         ids, keys = ([every[row] for row in rows.tolist()] for every in (self.ids, self.keys))
         settled = self.settled.part(rows) if self.settled else None
-        newest = newest_of(history, ids, tuple(keys), self._rows[rows], settled)
+        newest = latest_panel(history, ids, tuple(keys), self._rows[rows], settled)
         with suppress(Exception):  # it may be anybody's
             model = self._part(rows).update(newest.panel)
             answers.take(self.first + rows, tuple(keys), model.forecast_peak(window, LEVELS))
@@ -158,13 +158,13 @@ class Stack:
         panel: models.Panel,
         windows: Sequence[models.StepWindow],
         answers: Mapping[models.StepWindow, ModelAnswers],
-        few: Mapping[models.StepWindow, Bins] = NOTHING_ASKED,
+        few: Mapping[models.StepWindow, Bins] = NO_WINDOWS,
     ) -> None:
         model = self.fitted.update(panel)
         for window, peak in all_peaks(model, windows).items() if windows else ():
             answers[window].take(self.first + np.arange(len(self.ids)), self.keys, peak)
-        for begin in range(0, len(few), FEW_TOGETHER):
-            group = tuple(islice(few, begin, begin + FEW_TOGETHER))
+        for begin in range(0, len(few), MAX_WINDOWS_AT_ONCE):
+            group = tuple(islice(few, begin, begin + MAX_WINDOWS_AT_ONCE))
             rows = np.unique(np.concatenate([few[window] for window in group]))
             keys = tuple(self.keys[row] for row in rows.tolist())
             for window, peak in all_peaks(self._part(rows).update(panel.take(rows)), group).items():
@@ -256,7 +256,7 @@ def few_want(rows_by_window: Mapping[models.StepWindow, Bins], count: int) -> Ma
     """The windows that less than an eighth of so many rows want; none where few windows have more than a quarter."""
     few = {window: rows for window, rows in rows_by_window.items() if 8 * len(rows) < count}
     together = len({row for rows in few.values() for row in rows.tolist()})
-    return few if 4 * together <= count or len(few) > FEW_TOGETHER else NOTHING_ASKED
+    return few if 4 * together <= count or len(few) > MAX_WINDOWS_AT_ONCE else NO_WINDOWS
 
 
 def _any_within(rows: Bins, place: slice) -> bool:

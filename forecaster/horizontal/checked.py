@@ -110,12 +110,12 @@ def _target(inputs: Inputs) -> Flags:
     """Return where a target divides by zero, or the requests of all pods together exceed 64 bits."""
     bad, request = inputs.targets.impossible, inputs.targets.request
     pods = float(inputs.current.max(initial=0))
-    if request.size and pods * float(request.max()) >= _MOST:
-        bad = bad | (inputs.current.astype(np.float64) * request >= _MOST).any(axis=0)
+    if request.size and pods * float(request.max()) >= _MAX:
+        bad = bad | (inputs.current.astype(np.float64) * request >= _MAX).any(axis=0)
     return bad
 
 
-_MOST = 2.0**62
+_MAX = 2.0**62
 
 
 def _possible(amounts: Floats) -> Flags:

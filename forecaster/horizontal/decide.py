@@ -72,14 +72,14 @@ def decide(inputs: Inputs, state: State, now: float) -> tuple[Decisions, State]:
     desired = desired_of(checked, proposals, inputs.acting)
     reason = refusals(inputs, checked, desired)
     scales, silent = reason == REACTIVE, (reason == NO_DATA) | (reason == STALE_DATA)
-    state = outage_hold.looked_at(state, checked, inputs, now, scales=scales, silent=silent)
+    state = outage_hold.observed(state, checked, inputs, now, scales=scales, silent=silent)
     at = ClampContext(checked, desired, state, now)
     counts = clamped(desired.reactive, at)
     offered = clamped_for_hpa(counts[RECOMMENDATION], at)
     if not inputs.rules.comes_back:
         offered = np.maximum(offered, 1)
     replicas = np.where(scales, counts[-1], inputs.current)
-    state = remembering(state, checked, counts, scales=scales)
+    state = with_recommendations(state, checked, counts, scales=scales)
     reason = np.where(scales, credited(desired, counts[RECOMMENDATION]), reason)
     decisions = Decisions(
         inputs=inputs,
@@ -126,10 +126,10 @@ def credited(desired: Desired, recommendation: Counts) -> Codes:
     """The side that made a count [row] what it is before stabilization, as far as no limit did."""
     reactive = (recommendation == desired.reactive) | (desired.joined == desired.reactive)
     sided = np.where(desired.forecast == UNKNOWN, FALLBACK, np.where(reactive, REACTIVE, FORECAST))
-    return np.where(desired.shut, GATED, sided) if desired.shut.any() else sided
+    return np.where(desired.gated, GATED, sided) if desired.gated.any() else sided
 
 
-def remembering(state: State, checked: Checked, counts: tuple[Counts, ...], *, scales: Flags) -> State:
+def with_recommendations(state: State, checked: Checked, counts: tuple[Counts, ...], *, scales: Flags) -> State:
     """The state with this cycle's recommendations; a row that failed leaves no trace."""
     entry = np.where(scales, counts[RECOMMENDATION], UNKNOWN)
     there = checked.failed == 0
@@ -156,7 +156,7 @@ class Desired(NamedTuple):
     """Whether any target has an answer now."""
     blocked: Flags
     """Whether nothing may be said: a target is missing or incomplete, and no forecast raises the count."""
-    shut: Flags
+    gated: Flags
     """Whether there is a forecast and the gate keeps it from having its say."""
 
 
@@ -183,7 +183,7 @@ def desired_of(checked: Checked, proposals: Proposals, acting: Flags) -> Desired
         joined=joined,
         measured=recommended.replicas != UNKNOWN,
         blocked=~recommended.valid & (forecast <= checked.current),
-        shut=there & ~acting & recommended.valid,
+        gated=there & ~acting & recommended.valid,
     )
 
 
@@ -198,7 +198,7 @@ def _everywhere(proposals: Proposals, current: Counts) -> Counts:
     Not knowing lowers nothing.
     """
     sides = zip(proposals.reactive, proposals.forecast, strict=True)
-    return _highest([np.where(ahead == UNKNOWN, now, ahead) for now, ahead in sides], current)
+    return _highest([np.where(forecast == UNKNOWN, now, forecast) for now, forecast in sides], current)
 
 
 def _keeping(proposals: Proposals, forecast: Counts, current: Counts) -> Counts:

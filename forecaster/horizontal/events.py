@@ -39,8 +39,8 @@ def maxima_at(events: Sequence[ScheduledEvent], now: datetime, lead_time: timede
 
     It is the higher of those now and a lead time ahead, and none where there is none then: pods must be there in time.
     """
-    on, ahead = (_lowest_maxima(events, at) for at in (now, now + lead_time))
-    return {over: max(maximum, ahead[over]) for over, maximum in on.items() if over in ahead}
+    on, later = (_lowest_maxima(events, at) for at in (now, now + lead_time))
+    return {over: max(maximum, later[over]) for over, maximum in on.items() if over in later}
 
 
 def _lowest_maxima(events: Iterable[ScheduledEvent], at: datetime) -> dict[bool, InForce]:

@@ -10,7 +10,7 @@ from forecaster.domain.decision import Clamp, Hold, Reason, Recommendation, Resi
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from forecaster.domain.outlook import PeakForecast
+    from forecaster.domain.forecast import PeakForecast
 
 
 def explanation(recommendation: Recommendation) -> list[str]:
@@ -51,7 +51,7 @@ def _signal(view: SignalView) -> Iterator[str]:
         yield f"    measured {amount(view.measured, view.unit)} at {view.measured_at:%H:%M}{asks}"
     if view.forecast is not None:
         asks = f", asks for {view.forecast_replicas}" if view.forecast_replicas is not None else ""
-        yield f"    forecast {_ahead(view.forecast, view.unit)}{asks}"
+        yield f"    forecast {_peak(view.forecast, view.unit)}{asks}"
     if view.note:
         yield f"    note: {view.note}"
 
@@ -59,7 +59,9 @@ def _signal(view: SignalView) -> Iterator[str]:
 def _forecast(recommendation: Recommendation) -> Iterator[str]:
     """State of the forecast, unless the sentence of the count says it; nothing where the count is held."""
     if isinstance(recommendation.replicas, Scale) and recommendation.replicas.reason is not Reason.GATED:
-        state, why = forecast_state(recommendation.shut, foreseen=any(view.forecast for view in recommendation.signals))
+        state, why = forecast_state(
+            recommendation.gate_reason, foreseen=any(view.forecast for view in recommendation.signals)
+        )
         yield f"  forecast {state}{f': {why}' if why else ''}"
 
 
@@ -69,11 +71,11 @@ def _lead_time(recommendation: Recommendation) -> Iterator[str]:
         yield f"  lead time {duration_text(recommendation.lead_time.value)}: {recommendation.lead_time.origin}"
 
 
-def _ahead(ahead: PeakForecast, unit: str) -> str:
-    between = f"{ahead.begin:%H:%M} and {ahead.until:%H:%M}"
-    peak, low, high, median = alike((ahead.peak, ahead.low, ahead.high, ahead.median), unit)
-    quantile = f"p{ahead.quantile * 100:g} of the peak between {between} is {peak}"
-    return f"{quantile} ({low} to {high}, median {median}; {ahead.model})"
+def _peak(forecast: PeakForecast, unit: str) -> str:
+    between = f"{forecast.begin:%H:%M} and {forecast.until:%H:%M}"
+    peak, low, high, median = alike((forecast.peak, forecast.low, forecast.high, forecast.median), unit)
+    quantile = f"p{forecast.quantile * 100:g} of the peak between {between} is {peak}"
+    return f"{quantile} ({low} to {high}, median {median}; {forecast.model})"
 
 
 def _clamp(i: int, clamp: Clamp) -> str:

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from forecaster.horizontal.standing import (
+from forecaster.horizontal.gate_states import (
     ACTING,
     DEMOTED,
-    LEAST_SHORT,
+    MIN_SHORTAGE,
     MODEL,
     NO_BETTER,
     OBSERVE,
@@ -26,18 +26,18 @@ from forecaster.horizontal.standing import (
 )
 
 if TYPE_CHECKING:
+    from forecaster.horizontal.gate_states import Gates
     from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
-    from forecaster.horizontal.standing import Gates
 
 BETTER, WORSE = 0.97, 1.0
 """Promoted below this share of what the measured demand alone left short; demoted from that one on."""
-LEAST_SAVING = 0.03
+MIN_SAVING = 0.03
 NO_DIFFERENCE = (BETTER + WORSE) / 2
 """Between both: evidence that says neither leaves a forecast where it stands."""
 AS_GOOD = 0.96
 """Enough for promotion: no worse than chance explains, for no more pods. Where both were nearly perfect there is
 nothing more to show, and what a forecast is for, a load that the days before did not have, is still to come."""
-LEAST_DAYS = 1.0
+MIN_DAYS = 1.0
 
 
 class Evidence(NamedTuple):
@@ -74,7 +74,7 @@ def judged(gates: Gates, evidence: Evidence, now: float) -> Gates:
     target = np.where(forecaster == MODEL, worst[MODEL], worst[SEASONAL])
     standing, verdict = _next(gates.standing, _at(_of(ratios, forecaster), target))
     there = ~np.isnan(evidence.days)
-    enough = there.any(axis=0) & (np.where(there, evidence.days, np.inf).min(axis=0) >= LEAST_DAYS)
+    enough = there.any(axis=0) & (np.where(there, evidence.days, np.inf).min(axis=0) >= MIN_DAYS)
     same = (standing == gates.standing) & (forecaster == gates.forecaster) & ~np.isnan(gates.since)
     columns = {
         "standing": standing,
@@ -120,10 +120,10 @@ def ratio(evidence: Evidence) -> Floats:
     where the reactive rule had no shortage, and a result in between leaves the gate unchanged. A difference within
     noise closes no gate.
     """
-    saved = np.where(np.abs(evidence.saving) >= LEAST_SAVING, 1.0 - evidence.saving, NO_DIFFERENCE)
+    saved = np.where(np.abs(evidence.saving) >= MIN_SAVING, 1.0 - evidence.saving, NO_DIFFERENCE)
     with np.errstate(all="ignore"):
         share = np.where(evidence.reactive > 0.0, evidence.short / evidence.reactive, np.inf)
-    by_noise = np.where(evidence.saving > -LEAST_SAVING, np.minimum(saved, AS_GOOD), NO_DIFFERENCE)
+    by_noise = np.where(evidence.saving > -MIN_SAVING, np.minimum(saved, AS_GOOD), NO_DIFFERENCE)
     ratios = np.where(_is_short(evidence), np.where(_is_noise(evidence), by_noise, share), saved)
     return np.where(np.isnan(evidence.short), np.inf, ratios)
 
@@ -136,7 +136,7 @@ def _is_noise(evidence: Evidence) -> Flags:
     such test: they have to be better on all the days and again on the newer half of them.
     """
     worse = evidence.short - evidence.reactive
-    return np.asarray((worse >= 0.0) & (worse <= np.fmax(evidence.noise, LEAST_SHORT)))
+    return np.asarray((worse >= 0.0) & (worse <= np.fmax(evidence.noise, MIN_SHORTAGE)))
 
 
 def weakest(evidence: Evidence) -> Counts:
@@ -145,7 +145,7 @@ def weakest(evidence: Evidence) -> Counts:
     A target with nothing to win or lose, nothing short either way and no pods saved, counts only where all are such.
     """
     there = np.broadcast_to(~np.isnan(evidence.days), evidence.short.shape)
-    idle = ~np.isnan(evidence.short) & ~_is_short(evidence) & (evidence.saving < LEAST_SAVING)
+    idle = ~np.isnan(evidence.short) & ~_is_short(evidence) & (evidence.saving < MIN_SAVING)
     at_stake = there & ~idle
     counts = np.where(at_stake.any(axis=1, keepdims=True), at_stake, there)
     return np.asarray(np.where(counts, ratio(evidence), -np.inf).argmax(axis=1))
@@ -157,14 +157,14 @@ def best(evidence: Evidence) -> Codes:
     The model, unless yesterday's load is better by the margin and by what counts as a shortage.
     """
     ratios = np.take_along_axis(ratio(evidence), weakest(evidence)[:, None], axis=1)[:, 0]
-    alike = (evidence.short[MODEL] - evidence.short[SEASONAL] < LEAST_SHORT) | np.isnan(evidence.days)
+    alike = (evidence.short[MODEL] - evidence.short[SEASONAL] < MIN_SHORTAGE) | np.isnan(evidence.days)
     seasonal = (ratios[SEASONAL] < BETTER * ratios[MODEL]) & ~alike.all(axis=0)
     return np.where(seasonal, SEASONAL, MODEL)
 
 
 def _is_short(evidence: Evidence) -> Flags:
     """[forecaster, target, row] whether what was left short counts as a shortage."""
-    return np.asarray(np.fmax(evidence.reactive, evidence.short) >= LEAST_SHORT)
+    return np.asarray(np.fmax(evidence.reactive, evidence.short) >= MIN_SHORTAGE)
 
 
 def _of(values: Floats, forecaster: Codes) -> Floats:

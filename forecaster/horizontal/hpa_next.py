@@ -111,7 +111,7 @@ def _unread(metric: str) -> str:
 
 def _lost(hpa: Autoscaler, recommendation: Recommendation, behavior: Behavior | None) -> list[str]:
     """A count that no value can lead to: the tolerance holds for the metrics that are read from here, too."""
-    now, desired = recommendation.replicas_now, recommendation.wanted_replicas
+    now, desired = recommendation.replicas_now, recommendation.recommended_replicas
     reads = [target.metric for target in hpa.targets if own_metric(target.metric)]
     if not reads or desired == now or desired not in counts_out_of_reach(now, tolerance_of(behavior, SHIPPED)):
         return []

@@ -27,20 +27,20 @@ SYNC = timedelta(seconds=15)
 RANK = 0.9
 MIN_SCALE_UPS = 5
 """Fewer scale-ups say nothing about a P90."""
-SCALE_UPS_KEPT = 50
+MAX_SCALE_UPS = 50
 MAX_LEAD_TIME = timedelta(minutes=15)
 """Upper bound of measured lead times.
 
 A pod that starts for longer cannot be distinguished from one that waits for a node: a new node takes two to ten
 minutes, an image of gigabytes a few. A policy may state a longer lead time.
 """
-LADDER = tuple(timedelta(minutes=m) for m in (1, 2, 3, 4, 5, 6, 8, 10, 12, 15))
+LEAD_TIME_BUCKETS = tuple(timedelta(minutes=m) for m in (1, 2, 3, 4, 5, 6, 8, 10, 12, 15))
 """Measured lead times are rounded up to one of these, so that few different spans have to be forecast."""
 FAR = 1.25
-"""A rung that is too short by more than this factor is left at once."""
+"""A bucket that is too short by more than this factor is left at once."""
 PATIENCE = 5
-"""Any other rung is left after so many scale-ups in a row that speak for another one."""
-TOLD_AT_ONCE = 4096
+"""Any other bucket is left after so many scale-ups in a row that speak for another one."""
+MAX_CACHED_TEXTS = 4096
 """Start-ups that are put into words once, as long as they stay the same."""
 _LONGEST = duration_text(MAX_LEAD_TIME)
 
@@ -50,7 +50,7 @@ def lead_time(policy: HorizontalPolicy, start_ups: tuple[timedelta, ...] = (), *
     if policy.lead_time is not None:
         return LeadTime(policy.lead_time, "configured")
     needed = slow(start_ups)
-    return assumed(start_ups) if needed is None else measured(rung_of(needed + delay), start_ups)
+    return assumed(start_ups) if needed is None else measured(bucket_of(needed + delay), start_ups)
 
 
 class PeakWindow(NamedTuple):
@@ -71,7 +71,7 @@ def peak_window(policy: HorizontalPolicy) -> PeakWindow:
     return PeakWindow(begin, lead + policy.window - begin)
 
 
-@lru_cache(maxsize=TOLD_AT_ONCE)
+@lru_cache(maxsize=MAX_CACHED_TEXTS)
 def assumed(start_ups: tuple[timedelta, ...]) -> LeadTime:
     """The lead time while too few scale-ups say something about it."""
     counted, waited = len(started(start_ups)), len(start_ups) - len(started(start_ups))
@@ -79,24 +79,24 @@ def assumed(start_ups: tuple[timedelta, ...]) -> LeadTime:
     return LeadTime(DEFAULT_LEAD_TIME, f"assumed; {counted} of {MIN_SCALE_UPS} scale-ups seen{beside}")
 
 
-@lru_cache(maxsize=TOLD_AT_ONCE)
-def measured(rung: timedelta, start_ups: tuple[timedelta, ...]) -> LeadTime:
+@lru_cache(maxsize=MAX_CACHED_TEXTS)
+def measured(bucket: timedelta, start_ups: tuple[timedelta, ...]) -> LeadTime:
     """A lead time that was measured on these scale-ups, and which of them do not count."""
     waited = len(start_ups) - len(started(start_ups))
     if 2 * waited > len(start_ups):
         return LeadTime(
-            rung,
+            bucket,
             f"{waited} of {len(start_ups)} scale-ups took over {_LONGEST}, the most that is measured; state lead_time "
             "in the policy where pods start so slowly",
         )
     beside = f"; {waited} over {_LONGEST} not counted: pods that wait for a node" if waited else ""
-    return LeadTime(rung, f"P90 of {len(start_ups) - waited} scale-ups, with scrape, cycle and sync{beside}")
+    return LeadTime(bucket, f"P90 of {len(start_ups) - waited} scale-ups, with scrape, cycle and sync{beside}")
 
 
-def measured_on_pods(rung: timedelta, took: Sequence[timedelta], which: str = "") -> LeadTime:
+def measured_on_pods(bucket: timedelta, took: Sequence[timedelta], which: str = "") -> LeadTime:
     """Return a lead time measured on single pods; `which` names them in its text, e.g. ` with image web:2`."""
     origin = f"P90 of {len(took)} pods{which} from creation to ready, without waiting for a node; cycle and sync"
-    return LeadTime(rung, origin)
+    return LeadTime(bucket, origin)
 
 
 def started(start_ups: Sequence[timedelta]) -> list[timedelta]:
@@ -118,15 +118,15 @@ def slow(start_ups: Sequence[timedelta]) -> timedelta | None:
     return sorted(counted)[int(RANK * (len(counted) - 1))] if len(counted) >= MIN_SCALE_UPS else None
 
 
-def rung_of(duration: timedelta) -> timedelta:
+def bucket_of(duration: timedelta) -> timedelta:
     """The step of the ladder that holds this duration; the last one where none does."""
-    return next((step for step in LADDER if step >= duration), LADDER[-1])
+    return next((step for step in LEAD_TIME_BUCKETS if step >= duration), LEAD_TIME_BUCKETS[-1])
 
 
 class ScaleUp(NamedTuple):
     """A scale-up that is being waited for."""
 
-    wanted: int
+    replicas: int
     """Ready pods that the scale-up requested."""
     since: datetime
     ready: int
@@ -134,7 +134,7 @@ class ScaleUp(NamedTuple):
     rose: datetime | None = None
     """Instant when that number last rose; None while no pod is ready."""
 
-    def seen(self, ready: int, now: datetime) -> ScaleUp:
+    def counted(self, ready: int, now: datetime) -> ScaleUp:
         """Return this scale-up with `ready` pods counted at `now`."""
         return self._replace(ready=ready, rose=now) if ready > self.ready else self
 
@@ -144,7 +144,7 @@ class ScaleUp(NamedTuple):
         Pods not ready after the longest lead time may wait for a node. Then the ready pods count; if no pod is ready,
         the result is the elapsed time.
         """
-        if self.ready >= self.wanted or now - self.since >= MAX_LEAD_TIME:
+        if self.ready >= self.replicas or now - self.since >= MAX_LEAD_TIME:
             return MAX_LEAD_TIME if self.rose is None else min(self.rose - self.since, MAX_LEAD_TIME)
         return None
 
@@ -152,14 +152,14 @@ class ScaleUp(NamedTuple):
 class ScaleUpWatch(NamedTuple):
     """Scale-ups of one workload: those being waited for, and how long others took.
 
-    `rung` is the lead time in force, None while too few were seen; `off` counts the latest scale-ups in a row after
+    `bucket` is the lead time in force, None while too few were seen; `off` counts the latest scale-ups in a row after
     which another one would have suited better.
     """
 
     waiting: tuple[ScaleUp, ...] = ()
     took: tuple[timedelta, ...] = ()
-    asked: int | None = None
-    rung: timedelta | None = None
+    replicas: int | None = None
+    bucket: timedelta | None = None
     off: int = 0
 
 
@@ -169,28 +169,28 @@ def watched(watch: ScaleUpWatch, replicas: int, ready: int, now: datetime, *, de
     A scale-up taken back before it is over counts for nothing. One that is over at the first observation has no
     measurable duration.
     """
-    waiting = [scale_up.seen(ready, now) for scale_up in watch.waiting if scale_up.wanted <= replicas]
-    if watch.asked is not None and replicas > watch.asked:
+    waiting = [scale_up.counted(ready, now) for scale_up in watch.waiting if scale_up.replicas <= replicas]
+    if watch.replicas is not None and replicas > watch.replicas:
         at_once = now if ready >= replicas else None
         waiting.append(ScaleUp(replicas, now, ready, at_once))
     took = [scale_up.took(now) for scale_up in waiting]
     still = tuple(scale_up for scale_up, done in zip(waiting, took, strict=True) if done is None)
-    watch = watch._replace(waiting=still, asked=replicas)
+    watch = watch._replace(waiting=still, replicas=replicas)
     for done in took:
         if done is not None:
-            watch = _settled(watch._replace(took=(*watch.took, done)[-SCALE_UPS_KEPT:]), delay)
+            watch = _settled(watch._replace(took=(*watch.took, done)[-MAX_SCALE_UPS:]), delay)
     return watch
 
 
 def with_pods(watch: ScaleUpWatch, took: Sequence[timedelta], *, delay: timedelta) -> ScaleUpWatch:
     """Return the observation with pods that became ready; together they support another lead-time bucket."""
-    watch = watch._replace(took=(*watch.took, *(min(duration, MAX_LEAD_TIME) for duration in took))[-SCALE_UPS_KEPT:])
+    watch = watch._replace(took=(*watch.took, *(min(duration, MAX_LEAD_TIME) for duration in took))[-MAX_SCALE_UPS:])
     return _settled(watch, delay)
 
 
 def interrupted(watch: ScaleUpWatch) -> ScaleUpWatch:
     """The watch after a gap between two looks: what was waited for may have been over long ago."""
-    return watch._replace(waiting=(), asked=None)
+    return watch._replace(waiting=(), replicas=None)
 
 
 def _settled(watch: ScaleUpWatch, delay: timedelta) -> ScaleUpWatch:
@@ -199,9 +199,9 @@ def _settled(watch: ScaleUpWatch, delay: timedelta) -> ScaleUpWatch:
     if slowest is None:
         return watch
     needed = slowest + delay
-    better = rung_of(needed)
-    if watch.rung is None or watch.rung == better:
-        return watch._replace(rung=better, off=0)
-    if needed > FAR * watch.rung or watch.off + 1 >= PATIENCE:
-        return watch._replace(rung=better, off=0)
+    better = bucket_of(needed)
+    if watch.bucket is None or watch.bucket == better:
+        return watch._replace(bucket=better, off=0)
+    if needed > FAR * watch.bucket or watch.off + 1 >= PATIENCE:
+        return watch._replace(bucket=better, off=0)
     return watch._replace(off=watch.off + 1)

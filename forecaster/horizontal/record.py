@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forecaster.domain.outlook import Measured, Unknown
+from forecaster.domain.forecast import Measured, Unknown
 from forecaster.domain.policy_numbers import stated_numbers
 from forecaster.horizontal.clamps.outage_hold import Missing, cause_sentence, unseen_sentence
 from forecaster.horizontal.codes import (

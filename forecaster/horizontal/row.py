@@ -10,7 +10,7 @@ from math import nan
 from typing import NamedTuple
 
 from forecaster.domain.decision import LeadTime, Reason
-from forecaster.domain.outlook import PeakForecast  # noqa: TC001  msgspec resolves the annotations
+from forecaster.domain.forecast import PeakForecast  # noqa: TC001  msgspec resolves the annotations
 from forecaster.horizontal.codes import KNOWN, UNKNOWN
 
 
@@ -43,7 +43,7 @@ NO_RULES = RuleNumbers(0, 0, nan)
 EPOCH = datetime.fromtimestamp(0, UTC)
 
 
-class Outlook(NamedTuple):
+class ForecastDetails(NamedTuple):
     """Description of the forecast of one target beside its numbers."""
 
     unforeseen: str = ""

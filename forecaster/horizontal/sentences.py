@@ -44,7 +44,7 @@ def recommendation(
         clamps=tuple(_clamps(row)) if isinstance(decided, Scale) else (),
         autoscaler=row.autoscaler,
         lead_time=row.lead_time,
-        shut=row.shut,
+        gate_reason=row.shut,
     )
 
 
@@ -69,11 +69,11 @@ def _unspared(row: DecidedRow, survive: str) -> str:
     return f"; survive {survive} adds nothing: it is not known in which {survive} its pods are, live facts tell it"
 
 
-def scale_sentence(reason: Reason, forecast: int, reactive: int, shut: str, notes: Iterable[str]) -> str:
+def scale_sentence(reason: Reason, forecast: int, reactive: int, gate_reason: str, notes: Iterable[str]) -> str:
     """Say whether forecast or measured demand determines the count; without a forecast, say `notes` of targets."""
     match reason:
         case Reason.GATED:
-            return f"measured demand alone; forecast {shut}"
+            return f"measured demand alone; forecast {gate_reason}"
         case Reason.FALLBACK:
             return f"measured demand alone: {'; '.join(sorted({*notes})) or 'no forecast'}"
         case Reason.REACTIVE if forecast > reactive:

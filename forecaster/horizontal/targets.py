@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 TARGET_SHARE = 0.8
 """Target as a share of what a pod can carry, where nothing states one: the default of the HPA for CPU."""
-REMEMBERED = 1 << 16
+MAX_CACHED_TARGETS = 1 << 16
 """Targets that are kept ready: they stand for weeks, and every cycle has them."""
 
 
@@ -197,16 +197,16 @@ def _of_policy(resources: Resources, policy: HorizontalPolicy) -> list[PodTarget
     return [*targets, *(_amount(signal, each) for signal, each in named if signal is not None)]
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=MAX_CACHED_TARGETS)
 def _utilization(signal: Signal, percent: int, request: float) -> UtilizationTarget:
     return UtilizationTarget(signal, percent, request)
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=MAX_CACHED_TARGETS)
 def _amount(signal: Signal, amount: float) -> AmountTarget:
     return AmountTarget(signal, amount)
 
 
-@lru_cache(maxsize=REMEMBERED)
+@lru_cache(maxsize=MAX_CACHED_TARGETS)
 def _full_at(target: PodTarget, full: PodCapacity) -> PodTarget:
     return replace(target, full=full)

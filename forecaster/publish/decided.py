@@ -111,7 +111,7 @@ class DecidedRows(Sequence["Recommendation"]):
         return replace(
             record,
             targets=hpa.targets if hpa else (),
-            watched=not (row.withheld or columns.acting[index]),
+            shadow=not (row.withheld or columns.acting[index]),
             offered=int(columns.count[index]) if isinstance(record.replicas, Scale) else None,
         )
 

@@ -132,7 +132,7 @@ class DecidedColumns(Table):
     unmeasured: Positions = column("i", 0, TARGET, of_name=True, published=True)
     """[target, row] why there is no measurement or a part of one, where `unseen` does not say it."""
     outlook: Positions = column("i", 0, TARGET, of_name=True, published=True)
-    """[target, row] model, window and remark of the forecast, or why there is none: encoded `Outlook`."""
+    """[target, row] model, window and remark of the forecast, or why there is none: encoded `ForecastDetails`."""
     readers: Positions = column("i", 0, of_name=True)
     """Targets of the HPA that read our metrics, encoded."""
     names: tuple[bytes, ...] = (b"",)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.domain.outlook import StepForecast
+    from forecaster.domain.forecast import StepForecast
     from forecaster.publish.publisher import OfferedCycle
 
     Floats32 = NDArray[np.float32]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from forecaster.domain.outlook import StepForecast
+from forecaster.domain.forecast import StepForecast
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
 from forecaster.horizontal.codes import REASONS

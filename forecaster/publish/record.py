@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import msgspec
 
 from forecaster.domain.decision import Hold, LeadTime, Resize
-from forecaster.domain.outlook import PeakForecast
+from forecaster.domain.forecast import PeakForecast
 from forecaster.domain.workload import Resources  # noqa: TC001  msgspec resolves the annotation
 from forecaster.horizontal.codes import REASONS
-from forecaster.horizontal.row import NO_RULES, DecidedRow, DecidedTarget, Outlook, RuleNumbers
+from forecaster.horizontal.row import NO_RULES, DecidedRow, DecidedTarget, ForecastDetails, RuleNumbers
 from forecaster.publish.values import HOLD, MetricTarget, OfferedNumber, WorkloadOffer
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ OBSERVE = MODE_CODES.index("observe")
 
 _encoder, _sizes_encoder = msgspec.msgpack.Encoder(), msgspec.json.Encoder()
 _stated = msgspec.msgpack.Decoder(tuple[RuleNumbers, tuple[DecidedTarget, ...], str])
-_outlook = msgspec.msgpack.Decoder(Outlook)
+_outlook = msgspec.msgpack.Decoder(ForecastDetails)
 _lead_time = msgspec.msgpack.Decoder(tuple[float, str])
 
 
@@ -126,7 +126,9 @@ def _target(table: RowColumns, row: int, place: int, stated: DecidedTarget, at: 
     )
 
 
-def _peak_forecast(table: RowColumns, signal: int, row: int, outlook: Outlook, at: datetime) -> PeakForecast | None:
+def _peak_forecast(
+    table: RowColumns, signal: int, row: int, outlook: ForecastDetails, at: datetime
+) -> PeakForecast | None:
     """Return the forecast; quantiles of its peak are the peak itself where only that is known."""
     peak = _cell(table.columns, "peak", signal, row)
     if peak is None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.domain.outlook import StepForecast
+    from forecaster.domain.forecast import StepForecast
     from forecaster.domain.report import CycleReport
     from forecaster.domain.workload import Prices, WorkloadId
     from forecaster.publish.beside import TextsBeside

@@ -16,7 +16,7 @@ from forecaster.domain.decision import Clamp, Hold, Recommendation, Resize, Scal
 from forecaster.publish.record import verdict_of
 
 if TYPE_CHECKING:
-    from forecaster.domain.outlook import StepForecast
+    from forecaster.domain.forecast import StepForecast
     from forecaster.domain.workload import ContainerSize, Resources, Risk
 
 
@@ -177,7 +177,9 @@ def recommendation_view(recommendation: Recommendation, mode: str | None = None)
     """The public form of a decision about a workload with that mode."""
     now, decided, lead = recommendation.replicas_now, recommendation.replicas, recommendation.lead_time
     recommended = decided.replicas if isinstance(decided, Scale) else None
-    state = forecast_state(recommendation.shut, foreseen=any(signal.forecast for signal in recommendation.signals))
+    state = forecast_state(
+        recommendation.gate_reason, foreseen=any(signal.forecast for signal in recommendation.signals)
+    )
     return RecommendationView(
         *recommendation.id,
         at=recommendation.at,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from forecaster.demand.alignment import rows_among
-from forecaster.demand.fresh import LEAST_KNOWN, DemandContext, FreshHistory, fresh
+from forecaster.demand.fresh import MIN_KNOWN, DemandContext, FreshHistory, fresh
 from forecaster.domain.signal import PODS, Signal
 from forecaster.domain.window import EPOCH, FIVE_MINUTES, MINUTE, Window, last_multiple
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan
@@ -192,4 +192,4 @@ def five_minutes(minutes: NDArray[np.float32]) -> NDArray[np.float32]:
     grouped = minutes.reshape(len(minutes), -1, FIVE_MINUTES // MINUTE)
     known = np.count_nonzero(~np.isnan(grouped), axis=2)
     sums = np.nansum(grouped, axis=2, dtype=np.float64)
-    return np.where(known >= LEAST_KNOWN, sums / np.maximum(known, 1), np.nan).astype(np.float32)
+    return np.where(known >= MIN_KNOWN, sums / np.maximum(known, 1), np.nan).astype(np.float32)

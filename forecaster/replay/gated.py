@@ -14,7 +14,7 @@ import numpy as np
 
 from forecaster.demand.latest import DayAgo
 from forecaster.domain.window import DAY, MINUTE, Window
-from forecaster.horizontal.standing import Gate, GateForecaster, Gates, Standing
+from forecaster.horizontal.gate_states import Gate, GateForecaster, Gates, GateState
 from forecaster.replay.forecasts import ReplayForecasts, ServiceHistory
 from forecaster.replay.judging import PastDemand, cases_of, judged_gates
 from forecaster.replay.setup import lead_time_of
@@ -52,7 +52,7 @@ class GateSince(NamedTuple):
     @property
     def acting(self) -> bool:
         """Whether it has its say."""
-        return self.gate.standing is Standing.ACTING
+        return self.gate.standing is GateState.ACTING
 
 
 class DailyGates:

@@ -117,9 +117,9 @@ def masked_spans(facts: WhatIfFacts, signal: Signal) -> list[Span]:
     workload, now = facts.workload, facts.traces.end
     pods = ServiceHistory.of(measured, PODS).cut(now)
     history = ServiceHistory.of(measured, signal).cut(now, DemandContext(signal, pods, {workload.id: workload}))
-    if history.around is None:
+    if history.context is None:
         return []
-    why = masks_of(ShardHistory([workload.id], np.array([0]), history, history.around))[0, -LOOK_BACK_POINTS:]
+    why = masks_of(ShardHistory([workload.id], np.array([0]), history, history.context))[0, -LOOK_BACK_POINTS:]
     return [
         span
         for reason in Masked

@@ -19,8 +19,8 @@ from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.policy_numbers import as_number, stated_numbers
 from forecaster.domain.window import MINUTE
 from forecaster.forecasting.forecaster import PeakSpan
+from forecaster.horizontal.gate_states import Gate, GateForecaster, GateState
 from forecaster.horizontal.lead_time import lead_time
-from forecaster.horizontal.standing import Gate, GateForecaster, Standing
 from forecaster.replay.account import Run, RunResult, with_targets_at
 from forecaster.replay.assumptions import START_UP, Assumptions
 from forecaster.replay.engine import OvertakenError, replay_runs
@@ -157,7 +157,7 @@ class WhatIf:
         if policy is None:
             return Run(0, workload, setup, replicas)
         span = self._span(lead_time(policy.horizontal).value)
-        acting = np.full(self.measurements.minutes, self.facts.gate.standing is Standing.ACTING)
+        acting = np.full(self.measurements.minutes, self.facts.gate.standing is GateState.ACTING)
         forecasts = self._forecast(span)
         if policy.horizontal.gate and acting.any() and self.facts.gate.forecaster is GateForecaster.SEASONAL:
             forecasts = self._seasonal(span, forecasts)

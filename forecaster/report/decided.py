@@ -101,7 +101,7 @@ def numbers_of(recommendation: Recommendation) -> tuple[object, ...]:
     """Count and sizes that were decided; other words about the same numbers are no other decision."""
     sizes = recommendation.resources
     resized = sizes.resources if isinstance(sizes, Resize) else recommendation.resources_now
-    return isinstance(recommendation.replicas, Hold), recommendation.wanted_replicas, resized
+    return isinstance(recommendation.replicas, Hold), recommendation.recommended_replicas, resized
 
 
 def difference_view(first: Recommendation, second: Recommendation) -> DifferenceView:
@@ -109,8 +109,8 @@ def difference_view(first: Recommendation, second: Recommendation) -> Difference
     return DifferenceView(
         *first.id,
         replicas_now=first.replicas_now,
-        replicas_from=first.wanted_replicas,
-        replicas_to=second.wanted_replicas,
+        replicas_from=first.recommended_replicas,
+        replicas_to=second.recommended_replicas,
         reason_from=str(first.replicas.reason),
         reason_to=str(second.replicas.reason),
         resources_differ=numbers_of(first)[-1] != numbers_of(second)[-1],

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.domain.decision import Recommendation, SignalView
-    from forecaster.domain.outlook import StepForecast
+    from forecaster.domain.forecast import StepForecast
     from forecaster.domain.window import Window
     from forecaster.domain.workload import WorkloadId
     from forecaster.ports import Histories

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from forecaster.cycle.run import Outcome
-    from forecaster.domain.outlook import PeakForecast
+    from forecaster.domain.forecast import PeakForecast
     from forecaster.domain.window import Window
     from forecaster.domain.workload import WorkloadId
     from forecaster.ports import Histories

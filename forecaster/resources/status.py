@@ -107,7 +107,7 @@ def status_of(
         observed_generation=resource.generation,
         mode=decided.policy.mode,
         current_replicas=recommendation.replicas_now,
-        recommended_replicas=None if held else recommendation.wanted_replicas,
+        recommended_replicas=None if held else recommendation.recommended_replicas,
         forecast_peak=_peak(recommendation),
         gate=_state(recommendation),
         reason=str(recommendation.replicas.reason),
@@ -118,7 +118,7 @@ def status_of(
 
 def _state(recommendation: Recommendation) -> str:
     """State of the forecast of a workload, in the words of every other face."""
-    return forecast_state(recommendation.shut, foreseen=any(view.forecast for view in recommendation.signals))[0]
+    return forecast_state(recommendation.gate_reason, foreseen=any(view.forecast for view in recommendation.signals))[0]
 
 
 def _ready(resource: AutoscalerResource, decided: Decided) -> ConditionState:
@@ -148,8 +148,8 @@ def _acting(decided: Decided) -> ConditionState:
         return ConditionState("False", _word(str(recommendation.replicas.reason)), recommendation.replicas.message)
     if all(view.forecast is None for view in recommendation.signals):
         return ConditionState("False", "NoForecast", recommendation.replicas.message)
-    if recommendation.watched or recommendation.shut:
-        why = recommendation.shut or "The forecast is shown, and has no say yet."
+    if recommendation.shadow or recommendation.gate_reason:
+        why = recommendation.gate_reason or "The forecast is shown, and has no say yet."
         return ConditionState("False", _word(_state(recommendation)), why)
     return ConditionState("True", "ForecastActing", "The forecast may raise the count.")
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from forecaster.domain.outlook import StepForecast
+    from forecaster.domain.forecast import StepForecast
     from forecaster.publish.reader import PublishedTable, TableEntry
     from forecaster.publish.views import SignalItem
     from forecaster.serving.rest import RecommendationPages

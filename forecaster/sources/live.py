@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from forecaster.domain.amounts import listed
 from forecaster.domain.window import Inventory, StartedPod
 from forecaster.domain.workload import Autoscaler, Resources, Spread, Target, Workload, WorkloadId
-from forecaster.horizontal.lead_time import SCALE_UPS_KEPT
+from forecaster.horizontal.lead_time import MAX_SCALE_UPS
 from forecaster.kube.collection import Collection, Key
 from forecaster.kube.objects import HorizontalPodAutoscaler, LabelledOnly, MetadataOnly, PodObject, Scalable
 from forecaster.kube.watch import Watch
@@ -178,7 +178,7 @@ class LiveCluster:
 
     def started(self) -> dict[WorkloadId, tuple[StartedPod, ...]]:
         """Pods that have become ready since this was asked last, by workload."""
-        found: dict[WorkloadId, deque[StartedPod]] = defaultdict(lambda: deque(maxlen=SCALE_UPS_KEPT))
+        found: dict[WorkloadId, deque[StartedPod]] = defaultdict(lambda: deque(maxlen=MAX_SCALE_UPS))
         while self._started:
             owner, pod = self._started.popleft()
             found[self.above(owner)].append(pod)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.demand.alignment import RememberedRows
+from forecaster.demand.alignment import CachedRows
 from forecaster.domain.window import Block, Window
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class HistoryRing:
         self._rows: dict[WorkloadId, int] = {}
         self._shown = False
         """Whether a window has the rows: they are copied before they change."""
-        self._written = RememberedRows()
+        self._written = CachedRows()
         """An answer mostly names the workloads of the one before."""
         self._last_known = np.empty(0, np.int64)
 
@@ -200,7 +200,7 @@ class HistoryRing:
 
     def _drop(self, row: int) -> None:
         self._own_rows()
-        self._written = RememberedRows()
+        self._written = CachedRows()
         last = len(self) - 1
         del self._rows[self._keys[row]]
         if row != last:

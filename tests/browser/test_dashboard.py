@@ -13,7 +13,7 @@ import pytest
 from forecaster.app.outlets import NodesText
 from forecaster.cycle.node_forecast import NodePools, present_pools
 from forecaster.domain.decision import Reason
-from forecaster.domain.outlook import StepForecast
+from forecaster.domain.forecast import StepForecast
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import BUILT_IN, CPU, PODS

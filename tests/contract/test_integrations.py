@@ -16,7 +16,7 @@ from forecaster.domain.policy import Policy
 from forecaster.domain.quantity import parse_quantity
 from forecaster.domain.workload import Resources, Target, TargetType
 from forecaster.horizontal.decide import decide as decide_columns
-from forecaster.horizontal.standing import Gate, Standing
+from forecaster.horizontal.gate_states import Gate, GateState
 from forecaster.publish.reader import TableReader
 from forecaster.publish.remote_write import ForecastInstants, samples_of
 from forecaster.publish.settings import RemoteWriteSettings
@@ -208,7 +208,7 @@ INTEGRATIONS = {
     "WatermarkPodAutoscaler": Integration(watermark, (REPLICAS,)),
     "Kapacity": Integration(kapacity, (REPLICAS,)),
 }
-WATCHED = Gate(Standing.OBSERVE)
+WATCHED = Gate(GateState.OBSERVE)
 EVENT = {"name": "sale", "start": NOON - minutes(10), "end": NOON + minutes(50)}
 
 

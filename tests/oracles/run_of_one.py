@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from forecaster.domain.decision import Scale
-from forecaster.domain.outlook import Measured, PeakForecast, Unknown
+from forecaster.domain.forecast import Measured, PeakForecast, Unknown
 from forecaster.domain.window import HOUR, MINUTE
 from forecaster.forecasting.peaks import HIGH, LOW, MEDIAN
+from forecaster.horizontal.gate_states import Gate, GateState
 from forecaster.horizontal.lead_time import lead_time
 from forecaster.horizontal.numbers import milli
-from forecaster.horizontal.standing import Gate, Standing
 from forecaster.horizontal.state import State
 from forecaster.horizontal.targets import AmountTarget, UtilizationTarget, targets_of, usable
 from forecaster.hpa.behavior import PastRecommendation, PastRecommendations, ScaleEvents, record_scale_event
@@ -307,7 +307,7 @@ def accounted(pods: PodsOfOne, demand: float, capacity: float, duration: timedel
     return Account(pods.asked * hours, duration, short, demand * hours, missing * hours, changes)
 
 
-GATES = (Gate(Standing.OBSERVE), Gate(Standing.ACTING))
+GATES = (Gate(GateState.OBSERVE), Gate(GateState.ACTING))
 
 
 class DecisionsOfOne:

@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from forecaster.domain.decision import Hold, Scale
-from forecaster.domain.outlook import Measured
+from forecaster.domain.forecast import Measured
 from forecaster.domain.signal import CPU, DEMAND, MEMORY, REQUESTS, Signal
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload
 from forecaster.horizontal.state import State
@@ -41,7 +41,7 @@ class Case:
 
     @property
     def count(self) -> int:
-        return self.decide()[0].wanted_replicas
+        return self.decide()[0].recommended_replicas
 
     def seeing(self, signal: Signal, **sides: object) -> Case:
         """The same with another measurement or forecast of one signal."""
@@ -151,7 +151,7 @@ def test_the_count_reaches_what_every_single_signal_asks(case: Case) -> None:
     one, _ = case.decide()
     assume(isinstance(one.replicas, Scale) and not case.policy.horizontal.scale_in_by_forecast)
     asked = [count for view in one.signals for count in (view.reactive_replicas, view.forecast_replicas)]
-    assert one.wanted_replicas >= bounded(max(count for count in asked if count is not None), case)
+    assert one.recommended_replicas >= bounded(max(count for count in asked if count is not None), case)
 
 
 @given(CASES)
@@ -159,7 +159,7 @@ def test_bounds_hold_for_every_number_that_is_given(case: Case) -> None:
     one, _ = case.decide()
     assume(isinstance(one.replicas, Scale))
     lowest, highest = bounds(case)
-    assert lowest <= one.wanted_replicas <= highest
+    assert lowest <= one.recommended_replicas <= highest
 
 
 @given(CASES, UNKNOWN)
@@ -167,7 +167,7 @@ def test_without_data_the_count_never_changes(case: Case, unknown: object) -> No
     silent = {signal: replace(one, measured=unknown) for signal, one in case.outlooks.items()}
     one, state = replace(case, outlooks=silent).decide()
     assert isinstance(one.replicas, Hold)
-    assert one.wanted_replicas == case.workload.replicas
+    assert one.recommended_replicas == case.workload.replicas
     assert set(recommended(state)) <= set(recommended(case.state))
 
 
@@ -178,7 +178,7 @@ def test_losing_a_signal_never_takes_a_workload_below_its_present_size(
     blind = case.seeing(signal, measured=unknown)
     one, _ = blind.decide()
     assume(any(view.signal == signal and view.target for view in one.signals))
-    assert one.wanted_replicas >= bounded(case.workload.replicas, case) or isinstance(one.replicas, Hold)
+    assert one.recommended_replicas >= bounded(case.workload.replicas, case) or isinstance(one.replicas, Hold)
 
 
 @given(CASES)
@@ -189,7 +189,7 @@ def test_part_of_a_sum_never_takes_a_workload_below_its_present_size(case: Case)
         if isinstance(one.measured, Measured)
     }
     one, _ = replace(case, outlooks=case.outlooks | parts).decide()
-    stays = one.wanted_replicas >= bounded(case.workload.replicas, case) or isinstance(one.replicas, Hold)
+    stays = one.recommended_replicas >= bounded(case.workload.replicas, case) or isinstance(one.replicas, Hold)
     assert stays or not any(view.signal in parts and view.target for view in one.signals)
 
 
@@ -235,7 +235,7 @@ def test_scaling_down_never_goes_below_the_highest_recommendation_of_the_window(
     assume(isinstance(one.replicas, Scale))
     begin = NOON - case.policy.horizontal.scale_down_stabilization
     recent = [replicas for replicas, at in recommended(case.state) if at >= begin]
-    assert one.wanted_replicas >= bounded(max(recent, default=0), case)
+    assert one.recommended_replicas >= bounded(max(recent, default=0), case)
 
 
 @given(CASES)
@@ -245,7 +245,7 @@ def test_the_steps_lead_without_a_jump_from_the_formula_to_the_number(case: Case
     formula = max(view.reactive_replicas for view in one.signals)
     assert [formula, *(clamp.after for clamp in one.clamps)] == [
         *(clamp.before for clamp in one.clamps),
-        one.wanted_replicas,
+        one.recommended_replicas,
     ]
     assert all(clamp.before != clamp.after for clamp in one.clamps)
 
@@ -260,7 +260,7 @@ def test_going_on_from_a_stored_state_equals_one_run(
             pods = replace(workload, replicas=replicas)
             one, state = decide(pods, seen[minute], under, state, after(minute))
             decided.append(one)
-            replicas = one.wanted_replicas
+            replicas = one.recommended_replicas
         return decided, state, replicas
 
     cut = min(cut, len(seen))

@@ -10,10 +10,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from forecaster.horizontal.gate import BETTER, WORSE, ratio
-from forecaster.horizontal.standing import ACTING, LEAST_SHORT, TRIAL, Gate, GateForecaster, Standing
+from forecaster.horizontal.gate_states import ACTING, MIN_SHORTAGE, TRIAL, Gate, GateForecaster, GateState
 from tests.support.gates import NEW, Days, Way, evidence_of, gate_of, judged, too_short
 
-SHARES = st.floats(0, 1) | st.sampled_from([0.0, LEAST_SHORT / 2, LEAST_SHORT, 2 * LEAST_SHORT])
+SHARES = st.floats(0, 1) | st.sampled_from([0.0, MIN_SHORTAGE / 2, MIN_SHORTAGE, 2 * MIN_SHORTAGE])
 WAYS = st.builds(Way, SHARES, st.floats(-0.5, 0.9), st.sampled_from([0.0, 0.0, 3e-4, 0.02]))
 ONE = st.builds(Days, st.sampled_from([0.5, 1.0, 3.0]), SHARES, st.none() | WAYS, st.none() | WAYS, st.integers(-1, 2))
 TARGETS = st.lists(ONE, max_size=3).map(tuple)
@@ -33,7 +33,7 @@ def after_all(sequence: Sequence) -> list[Gate]:
 
 def worse(way: Way | None, baseline: float) -> bool:
     """By what counts as a shortage, and by more than chance explains."""
-    return way is None or way.short > max(baseline + max(way.noise, LEAST_SHORT), LEAST_SHORT)
+    return way is None or way.short > max(baseline + max(way.noise, MIN_SHORTAGE), MIN_SHORTAGE)
 
 
 def ratios(one: Days) -> tuple[float, float]:
@@ -47,7 +47,7 @@ def test_no_forecast_acts_that_is_worse_than_measured_demand_alone_on_any_target
     before: Sequence, latest: tuple[Days, ...]
 ) -> None:
     gate = after_all([*before, latest])[-1]
-    if gate.standing is Standing.ACTING:
+    if gate.standing is GateState.ACTING:
         assert not any(worse(one.of(gate.forecaster), one.reactive) for one in latest)
 
 
@@ -55,11 +55,11 @@ def test_no_forecast_acts_that_is_worse_than_measured_demand_alone_on_any_target
 def test_the_model_acts_only_where_it_is_not_worse_than_both_baselines(before: Sequence, latest: Days) -> None:
     """Against yesterday's load by the margin, too: for less the forecaster is not changed."""
     gate = after_all([*before, (latest,)])[-1]
-    if gate.standing is Standing.ACTING and gate.forecaster is GateForecaster.MODEL:
+    if gate.standing is GateState.ACTING and gate.forecaster is GateForecaster.MODEL:
         model, seasonal = ratios(latest)
         assert not worse(latest.model, latest.reactive)
         assert model * BETTER <= seasonal or not worse(
-            latest.model, latest.seasonal.short + LEAST_SHORT if latest.seasonal else 0.0
+            latest.model, latest.seasonal.short + MIN_SHORTAGE if latest.seasonal else 0.0
         )
 
 
@@ -67,14 +67,14 @@ def test_the_model_acts_only_where_it_is_not_worse_than_both_baselines(before: S
 def test_no_forecast_acts_before_good_evidence_came_twice(sequence: Sequence) -> None:
     stood = [Gate(), *after_all(sequence)]
     for before, now in pairwise(stood):
-        if now.standing is Standing.ACTING:
-            assert before.standing is not Standing.OBSERVE
+        if now.standing is GateState.ACTING:
+            assert before.standing is not GateState.OBSERVE
 
 
 @given(SEQUENCES)
 def test_too_little_history_observes_whatever_was_allowed_before(sequence: Sequence) -> None:
     gate = after_all([*sequence, SHORT])[-1]
-    assert gate.standing is Standing.OBSERVE
+    assert gate.standing is GateState.OBSERVE
     assert "2.1 days of cpu history; 3 are the least" in gate.why
 
 
@@ -88,7 +88,7 @@ def test_noise_narrower_than_the_margin_changes_the_standing_at_most_twice(
     """
     width = 0.99 * (WORSE - BETTER) / 2
     shares = [0.1 * (centre + width * error) for error in noise]
-    assume(not any(0.1 <= share <= 0.1 + LEAST_SHORT for share in shares))
+    assume(not any(0.1 <= share <= 0.1 + MIN_SHORTAGE for share in shares))
     gates, moves = replace(NEW, standing=np.array([first])), 0
     for minute, share in enumerate(shares):
         before = gate_of(gates).standing

@@ -17,15 +17,15 @@ from hypothesis import strategies as st
 from forecaster.app.sharding.sizes import SentSizes, SizeTimes
 from forecaster.cycle.decide import Decider
 from forecaster.cycle.forecasts import Forecasts
-from forecaster.cycle.rows import RowBook
+from forecaster.cycle.rows import RowCache
 from forecaster.demand.latest import Latest, Parts
 from forecaster.domain.policies import CombinedPolicy, Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import DEMAND
 from forecaster.domain.window import MINUTE
 from forecaster.forecasting.peaks import LEVELS, PeakForecasts
+from forecaster.horizontal.gate_states import Gate, GateForecaster, GateState
 from forecaster.horizontal.lead_time import ScaleUpWatch, lead_time
-from forecaster.horizontal.standing import Gate, GateForecaster, Standing
 from forecaster.publish.decided import DecidedRows
 from forecaster.publish.publisher import OfferPublisher
 from forecaster.publish.reader import TableReader
@@ -87,7 +87,7 @@ class RandomFleet:
 
     random: np.random.Generator
     decider: Decider = field(default_factory=Decider)
-    book: RowBook = field(default_factory=RowBook)
+    book: RowCache = field(default_factory=RowCache)
     workloads: dict[WorkloadId, Workload] = field(default_factory=dict)
     policies: Policies = field(default_factory=lambda: Policies(POLICIES[0]))
     sizings: dict[WorkloadId, PodSizing] = field(default_factory=dict)
@@ -124,7 +124,7 @@ class RandomFleet:
     def _learn(self, id_: WorkloadId) -> None:
         """Now and then another standing, another lead time, another size."""
         if self._one_in(6):
-            standing, forecaster = self._chosen(tuple(Standing)), self._chosen(tuple(GateForecaster))
+            standing, forecaster = self._chosen(tuple(GateState)), self._chosen(tuple(GateForecaster))
             self.decider.observed.gates.records[id_] = Gate(standing, forecaster, NOON, self._chosen(("new", "better")))
         if self._one_in(9):
             took = tuple(MINUTE * int(minutes) for minutes in self.random.integers(1, 20, 5))
@@ -140,7 +140,7 @@ class RandomFleet:
         latest = {signal: self._latest(signal, rows.ids, at) for signal in DEMAND}
         peaks = {
             signal: {span: self._peaks(signal, ids, at, span) for span, ids in spans.items() if not self._one_in(20)}
-            for signal, spans in rows.standing.driven.items()
+            for signal, spans in rows.static.driven.items()
         }
         day_ago = {signal: DayBefore(dict.fromkeys(rows.ids[::2], MOST[signal] / 3)) for signal in DEMAND}
         return Forecasts(latest, peaks, (), day_ago)  # type: ignore[arg-type]

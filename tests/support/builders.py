@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from forecaster.domain.outlook import Measured, PeakForecast, Unknown
+from forecaster.domain.forecast import Measured, PeakForecast, Unknown
 from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.signal import CPU, MEMORY, REQUESTS, Signal
 from forecaster.domain.vertical_policy import VerticalPolicy

@@ -8,13 +8,13 @@ import numpy as np
 
 from forecaster.horizontal import gate
 from forecaster.horizontal.gate import Evidence
-from forecaster.horizontal.standing import FORECASTERS, TOO_SHORT, GateForecaster, Gates
+from forecaster.horizontal.gate_states import FORECASTERS, TOO_SHORT, GateForecaster, Gates
 from tests.support.builders import after
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from forecaster.horizontal.standing import Gate
+    from forecaster.horizontal.gate_states import Gate
 
 SIGNALS = ("cpu", "memory", "requests")
 

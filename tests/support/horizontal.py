@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.policy import Policy
     from forecaster.domain.workload import Workload
-    from forecaster.horizontal.standing import Gate
+    from forecaster.horizontal.gate_states import Gate
     from forecaster.vertical.sizing.containers import PodSizing
     from tests.support.outlook import SignalForecast
 

@@ -12,18 +12,18 @@ import numpy as np
 
 from forecaster.cycle.decide import lost_share
 from forecaster.domain.decision import Hold, Reason, Scale
-from forecaster.domain.outlook import Measured, PeakForecast, Unknown
+from forecaster.domain.forecast import Measured, PeakForecast, Unknown
 from forecaster.domain.policy import Policy
 from forecaster.horizontal.codes import INCOMPLETE, KNOWN, NO_SAMPLE, NOT_READ, REASONS, STALE
 from forecaster.horizontal.columns import Names
 from forecaster.horizontal.decide import decide
 from forecaster.horizontal.events import calendar_of
+from forecaster.horizontal.gate_states import gate_reason
 from forecaster.horizontal.inputs import Inputs
 from forecaster.horizontal.lead_time import lead_time
 from forecaster.horizontal.record import failure_words, outage_words, stated_row, unmeasured_words
-from forecaster.horizontal.row import DecidedRow, DecidedTarget, Outlook
+from forecaster.horizontal.row import DecidedRow, DecidedTarget, ForecastDetails
 from forecaster.horizontal.sentences import recommendation
-from forecaster.horizontal.standing import shut_by
 from forecaster.horizontal.state import State
 from forecaster.horizontal.terms import UNREADABLE_TERMS, policy_columns, target_columns, terms_of
 from forecaster.publish.record import ROW_TEXTS, encoded_lead_time, encoded_stated
@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.workload import Workload
     from forecaster.horizontal.decide import Decisions
+    from forecaster.horizontal.gate_states import Gate
     from forecaster.horizontal.numbers import Floats
-    from forecaster.horizontal.standing import Gate
     from forecaster.publish.offer import DecidedColumns
 
 
@@ -80,7 +80,7 @@ def decide_one(
 
     Without a `gate` the forecast has its say. All forecasts with a distribution have the same levels.
     """
-    shut = shut_by(Policy(mode="publish", horizontal=policy), gate)
+    shut = gate_reason(Policy(mode="publish", horizontal=policy), gate)
     subject = Subject(workload, policy, outlooks, shut)
     inputs = inputs_of_one(subject, now)
     decisions, after = decide(inputs, state, now.timestamp())
@@ -171,12 +171,12 @@ def with_texts(numbers: DecidedColumns, decisions: Decisions, subject: Subject) 
     return replace(numbers, names=tuple(names))
 
 
-def _outlook(target: DecidedTarget, at: datetime) -> Outlook:
+def _outlook(target: DecidedTarget, at: datetime) -> ForecastDetails:
     if target.ahead is None:
-        return Outlook(target.unforeseen)
+        return ForecastDetails(target.unforeseen)
     ahead = target.ahead
     begin, until = ((instant - at).total_seconds() for instant in (ahead.begin, ahead.until))
-    return Outlook("", ahead.model, begin, until, ahead.note)
+    return ForecastDetails("", ahead.model, begin, until, ahead.note)
 
 
 def row_of_one(decisions: Decisions, row: int, subject: Subject) -> DecidedRow:
@@ -232,6 +232,6 @@ def record(decisions: Decisions, row: int, subject: Subject) -> Recommendation:
     return replace(
         one,
         targets=hpa.targets if hpa else (),
-        watched=not decisions.inputs.acting[row],
+        shadow=not decisions.inputs.acting[row],
         offered=int(decisions.offered[row]) if isinstance(one.replicas, Scale) else None,
     )

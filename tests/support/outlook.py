@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from forecaster.domain.outlook import Measured, PeakForecast, Unknown
+    from forecaster.domain.forecast import Measured, PeakForecast, Unknown
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import numpy as np
 
 from forecaster.domain.signal import CPU
 from forecaster.domain.workload import Prices
-from forecaster.horizontal.standing import Gate, Standing
+from forecaster.horizontal.gate_states import Gate, GateState
 from forecaster.replay.assumptions import Assumptions
 from forecaster.replay.compare import compare
 from forecaster.replay.comparison import Curve
@@ -55,6 +55,6 @@ def looked_back(*, missing: float = 0.5, priced: bool = False) -> Comparison:
     plain = each.curves[HPA.name]
     curves = {HPA.name: plain, NAIVE: scaled(plain, 2.0), "gated": scaled(plain, missing)}
     evidence = GateEvidence(reactive=0.04, short=0.01)
-    stood = (GateSince(0, Gate()), GateSince(30, Gate(Standing.ACTING, why="better"), evidence))
+    stood = (GateSince(0, Gate()), GateSince(30, Gate(GateState.ACTING, why="better"), evidence))
     workloads, gates = [replace(each, curves=curves)], {each.workload.id: stood}
     return replace(one, strategies=looking_back("adaptive"), workloads=workloads, gates=gates)

@@ -17,7 +17,7 @@ from forecaster.domain.workload import Autoscaler, Workload
 from forecaster.horizontal.clamps import CLAMPS
 from forecaster.horizontal.codes import KNOWN, NO_SAMPLE, REASONS, UNKNOWN
 from forecaster.horizontal.columns import Names
-from forecaster.horizontal.row import DecidedRow, DecidedTarget, Outlook, RuleNumbers
+from forecaster.horizontal.row import DecidedRow, DecidedTarget, ForecastDetails, RuleNumbers
 from forecaster.publish.decided import DecidedRows
 from forecaster.publish.numbers import nothing_decided
 from forecaster.publish.offer import NO_COUNT
@@ -104,7 +104,7 @@ def _workload(one: Recommendation) -> Workload:
 def _put_record(numbers: DecidedColumns, row: int, one: Recommendation) -> None:
     numbers.reason[row] = REASONS.index(one.replicas.reason)
     numbers.current[row] = one.replicas_now
-    numbers.acting[row] = not one.watched
+    numbers.acting[row] = not one.shadow
     numbers.by_forecast[row] = max((view.forecast_replicas or UNKNOWN for view in one.signals), default=UNKNOWN)
     if not isinstance(one.replicas, Scale):
         return
@@ -129,7 +129,7 @@ def _put_texts(numbers: DecidedColumns, names: Names, row: int, one: Recommendat
         numbers.nothing_decided[row] = REASONS.index(one.replicas.reason)
         numbers.hold[row] = names[one.replicas.message.encode()]
     numbers.stated[row] = names[encoded_stated(DecidedRow(RULES, targets, one.autoscaler))]
-    numbers.shut[row] = names[one.shut.encode()]
+    numbers.shut[row] = names[one.gate_reason.encode()]
     lead = one.lead_time
     numbers.lead_time[row] = names[encoded_lead_time(lead) if isinstance(lead, LeadTime) else NO_LEAD_TIME]
     numbers.readers[row] = names[encoded_readers(one.targets)]
@@ -144,12 +144,12 @@ def _put_target(numbers: DecidedColumns, names: Names, place: tuple[int, int], v
         "measured": view.measured,
         "measured_at": None if view.measured_at is None else view.measured_at.timestamp(),
     }
-    outlook = Outlook(unforeseen=view.note)
+    outlook = ForecastDetails(unforeseen=view.note)
     if ahead is not None:
         known |= {name: getattr(ahead, name) for name in ("peak", "low", "median", "high")}
         known["forecast_quantile"] = ahead.quantile
         begin, until = ((one - at).total_seconds() for one in (ahead.begin, ahead.until))
-        numbers.lead[row], outlook = begin, Outlook("", ahead.model, begin, until, ahead.note)
+        numbers.lead[row], outlook = begin, ForecastDetails("", ahead.model, begin, until, ahead.note)
     for name, value in known.items():
         if value is not None:
             column = getattr(numbers, name)

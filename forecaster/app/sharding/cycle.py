@@ -20,10 +20,10 @@ from forecaster.config.settings import Settings
 from forecaster.cycle.decide import held_all, held_size
 from forecaster.cycle.run import Effects, Outcome, record_scores
 from forecaster.cycle.steps import Steps, expect_records
-from forecaster.cycle.targets import Roster, Targets
+from forecaster.cycle.targets import Targets, WorkloadTracker
 from forecaster.domain.decision import Reason
 from forecaster.domain.report import CycleReport
-from forecaster.horizontal.lead_time import SCALE_UPS_KEPT
+from forecaster.horizontal.lead_time import MAX_SCALE_UPS
 from forecaster.publish.decided import DecidedRows
 from forecaster.publish.numbers import held_numbers
 from forecaster.publish.offer import DecidedColumns
@@ -68,7 +68,7 @@ class ShardedCycle:
     """A clock for durations only."""
     patience: timedelta
     """Longest time for the shards of one evaluation time."""
-    roster: Roster = field(default_factory=Roster)
+    tracker: WorkloadTracker = field(default_factory=WorkloadTracker)
     started: dict[WorkloadId, tuple[StartedPod, ...]] = field(default_factory=dict)
     """Pods that have become ready, of which no shard has heard yet; as many of each workload as a lead time counts."""
     sizes: SentSizes = field(default_factory=SentSizes)
@@ -97,11 +97,11 @@ class ShardedCycle:
     def run(self, now: datetime) -> Outcome:
         """Run one cycle for an evaluation time."""
         steps, came = Steps(self.seconds, self.patience), ShardAnswers([], {}, {})
-        targets = steps.run("targets", lambda: self._targets(now), self.roster.known(now, "nothing could be read"))
+        targets = steps.run("targets", lambda: self._targets(now), self.tracker.known(now, "nothing could be read"))
         if not targets.down:
             steps.run("shards", lambda: self._collect(came, targets), None)
         decided = self._merged(targets, came, now)
-        unkept: Sequence[str] = steps.run("offers", lambda: self.effects.hand_over(targets, decided, now), ())
+        unkept: Sequence[str] = steps.run("offers", lambda: self.effects.publish(targets, decided, now), ())
         effected = self.effects.act(steps, now)
         merged_report = merged(now, [result.report for result in came.results])
         unscored = record_scores(self.effects.ledger, merged_report.scores)
@@ -127,12 +127,12 @@ class ShardedCycle:
 
     def _targets(self, now: datetime) -> Targets:
         self.learned.restore()
-        targets = self.roster.find(self.source, now)
+        targets = self.tracker.find(self.source, now)
         if targets.inventory.policies is not None:
             self.policies.take_over(targets.inventory.policies)
         expect_records(len(targets.inventory.workloads))
         for id_, pods in targets.inventory.started.items():
-            self.started[id_] = (*self.started.get(id_, ()), *pods)[-SCALE_UPS_KEPT:]
+            self.started[id_] = (*self.started.get(id_, ()), *pods)[-MAX_SCALE_UPS:]
         return targets
 
     def _collect(self, came: ShardAnswers, targets: Targets) -> None:

@@ -23,7 +23,7 @@ from forecaster.app.restored import StateNews, restore
 from forecaster.cycle.observed import VERSION, Observed, PersistedColumn, PersistedObservations, packed, unpacked
 from forecaster.domain.window import EPOCH
 from forecaster.errors import StoreError
-from forecaster.horizontal.standing import Gates
+from forecaster.horizontal.gate_states import Gates
 from forecaster.horizontal.state import State
 from forecaster.sources import request_origins
 from forecaster.store.shards import ShardState, ShardStates

@@ -46,7 +46,7 @@ def limited(count: Counts, at: ClampContext) -> Counts:
     return np.maximum(count, np.where(at.checked.policy["outage_hold"] > 0.0, at.state.floor, 0))
 
 
-def looked_at(state: State, checked: Checked, inputs: Inputs, now: float, *, scales: Flags, silent: Flags) -> State:
+def observed(state: State, checked: Checked, inputs: Inputs, now: float, *, scales: Flags, silent: Flags) -> State:
     """The state after a look at the load of rows that scale, and at rows that are `silent` for want of samples.
 
     An outage begins, goes on, is over, or its load has come back, from when the hold runs anew. What was held while the

@@ -112,7 +112,7 @@ def advise(
     decided = recommendation.resources
     holding = Advice(
         id=recommendation.id,
-        replicas=recommendation.wanted_replicas,
+        replicas=recommendation.recommended_replicas,
         now=recommendation.resources_now,
         recommended=None,
         reason=str(decided.reason),
@@ -125,7 +125,8 @@ def advise(
     if isinstance(decided, Hold):
         return holding
     recommended = rounded(decided.resources)
-    replicas = 1 if workload.id.kind == CRON_JOB else recommendation.wanted_replicas  # a run is taken to be one pod
+    # A run of a CronJob is taken to be one pod.
+    replicas = 1 if workload.id.kind == CRON_JOB else recommendation.recommended_replicas
     proof, unproved = _proved(workload, decided, replicas, cluster, memory_usage, terms)
     return replace(
         holding,

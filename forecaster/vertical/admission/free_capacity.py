@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 NODE_FIT, PRIORITY = "node fit", "priority"
 _SHOWN = 3
-MOST_PREEMPTIONS = 20
+MAX_PREEMPTIONS = 20
 """Preemptions worked out one by one; a workload that needs more of them needs nodes."""
 
 
@@ -99,7 +99,7 @@ def _preempted(pod: Pod, placed: Fit, occupancy: Occupancy, context: AdmissionCo
         for node in occupancy.nodes
     )
     waiting = context.rollout.replicas - placed.count
-    return tuple(preemptions(pod, resident.requests, there, min(waiting, MOST_PREEMPTIONS)))
+    return tuple(preemptions(pod, resident.requests, there, min(waiting, MAX_PREEMPTIONS)))
 
 
 def node_fit(pod: Pod, context: AdmissionContext, free: FreeCapacity | None) -> Iterator[Finding]:

@@ -111,7 +111,7 @@ def _memory_shrink(before: Pod, after: Pod, context: AdmissionContext) -> Iterat
             yield note(RESIZE, f"{warning}; if usage grows meanwhile, the kernel may kill it")
 
 
-MOST_ROUNDS = 8
+MAX_ROUNDS = 8
 """Moving one value for one rule may break another; a few rounds settle it, or nothing does."""
 
 
@@ -182,7 +182,7 @@ def _nearest(proposed: ProposedRequirements, context: AdmissionContext) -> Mappi
     None only if today's values do not pass either.
     """
     before = context.completed({})
-    rounds = 0 if WHOLE_POD in proposed else MOST_ROUNDS  # what a whole pod states has no cells to move
+    rounds = 0 if WHOLE_POD in proposed else MAX_ROUNDS  # what a whole pod states has no cells to move
     for _ in range(rounds):
         moved = nearest(Refused(context.completed(proposed), before, proposed, context))
         if _judged(moved, context).accepted:

@@ -168,8 +168,8 @@ def preemptions(
     not looked at. None for a pod that may not preempt, or where no pod of lower priority is in the way.
     """
     new = Resident("", request, pod.placement, pod.priority)
-    looked = (_on(node, pod, request, residents) for node, residents in nodes if pod.preempts)
-    possible = {preemption.node.name: preemption for preemption in looked if preemption}
+    candidates = (_on(node, pod, request, residents) for node, residents in nodes if pod.preempts)
+    possible = {preemption.node.name: preemption for preemption in candidates if preemption}
     preemptions: list[Preemption] = []
     while possible and len(preemptions) < count:
         cheapest = min(possible.values(), key=_cost)

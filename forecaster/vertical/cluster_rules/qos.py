@@ -80,7 +80,7 @@ def _whole_cpus(milli: int) -> int:
 
 NODE_CRITICAL = "system-node-critical"
 PROTECTED, EXPOSED = -997, 1000
-_LEAST, _MOST = 1000 + PROTECTED, EXPOSED - 1
+_MIN, _MAX = 1000 + PROTECTED, EXPOSED - 1
 
 
 def oom_score_adj(pod: Pod, node_memory_bytes: int, server: Server = LATEST_SERVER) -> dict[str, int]:
@@ -103,7 +103,7 @@ def _burstable(pod: Pod, node_memory_bytes: int, server: Server) -> dict[str, in
         for container in pod.every_container()
     }
     scores = {name: EXPOSED - EXPOSED * (request + share) // node_memory_bytes for name, request in requests.items()}
-    return {name: max(_LEAST, _MOST if score == EXPOSED else score) for name, score in scores.items()}
+    return {name: max(_MIN, _MAX if score == EXPOSED else score) for name, score in scores.items()}
 
 
 def _memory_request(container: Container) -> int:

@@ -134,26 +134,26 @@ def _requested(residents: Iterable[Resident]) -> tuple[float, float]:
     )
 
 
-def _window(present: _Present, ahead: DemandWindow, aim: Aim) -> PoolWindow:
+def _window(present: _Present, demand: DemandWindow, aim: Aim) -> PoolWindow:
     members = present.members
-    replicas = _replicas(members, ahead)
+    replicas = _replicas(members, demand)
     cpu, memory = present.requested(replicas)
     unasked = present.requested(present.unasked(replicas))
     sums = cpu.sum(axis=0), memory.sum(axis=0)
-    counts = _scenario(present, replicas, sums, aim.quantile, known=ahead.dependence_known)
+    counts = _scenario(present, replicas, sums, aim.quantile, known=demand.dependence_known)
     growth = [(member, counts[member.workload] - member.replicas) for member in members]
     growing = [(member, more) for member, more in growth if more > 0]
 
     def total(amounts: Floats) -> JointSum:
-        return sum_of(amounts, aim.quantile, aim.generator, known=ahead.dependence_known)
+        return sum_of(amounts, aim.quantile, aim.generator, known=demand.dependence_known)
 
     return PoolWindow(
-        begin=ahead.begin,
-        until=ahead.until,
+        begin=demand.begin,
+        until=demand.until,
         requested_cpu=total(cpu),
         requested_memory=total(memory),
-        used_cpu=total(_of(members, ahead, ahead.cpu)),
-        used_memory=total(_of(members, ahead, ahead.memory)),
+        used_cpu=total(_of(members, demand, demand.cpu)),
+        used_memory=total(_of(members, demand, demand.memory)),
         replicas=counts,
         packing=pack(present.pool, growing, present.residents, aim.server),
         unasked_cpu=total(unasked[0]).value,
@@ -161,20 +161,20 @@ def _window(present: _Present, ahead: DemandWindow, aim: Aim) -> PoolWindow:
     )
 
 
-def _replicas(members: Sequence[Member], ahead: DemandWindow) -> Floats:
+def _replicas(members: Sequence[Member], demand: DemandWindow) -> Floats:
     """[member, sample]; as many as now where nothing is forecast."""
-    rows = [ahead.rows.get(member.workload) for member in members]
-    size = ahead.cpu.shape[1]
+    rows = [demand.rows.get(member.workload) for member in members]
+    size = demand.cpu.shape[1]
     return np.array(
         [
-            np.full(size, float(member.replicas)) if row is None else member.replicas_for(ahead.cpu[row])
+            np.full(size, float(member.replicas)) if row is None else member.replicas_for(demand.cpu[row])
             for member, row in zip(members, rows, strict=True)
         ]
     ).reshape(len(members), size)
 
 
-def _of(members: Sequence[Member], ahead: DemandWindow, amounts: Floats) -> Floats:
-    rows = [row for member in members if (row := ahead.rows.get(member.workload)) is not None]
+def _of(members: Sequence[Member], demand: DemandWindow, amounts: Floats) -> Floats:
+    rows = [row for member in members if (row := demand.rows.get(member.workload)) is not None]
     return amounts[rows]
 
 

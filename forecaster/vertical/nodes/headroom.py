@@ -53,23 +53,25 @@ class Headroom:
     reason: str
 
 
-def headroom(ahead: PoolForecast, before: datetime) -> Headroom:
+def headroom(forecast: PoolForecast, before: datetime) -> Headroom:
     """Return the growth of requests, over the present ones and waiting pods, in windows that begin until `before`.
 
     One placeholder is as large as the largest pod that may come, so that any of them fits in its place.
     """
-    near = [window for window in ahead.windows if window.begin <= before]
-    cpu = max((window.unasked_cpu - ahead.requested_cpu for window in near), default=0.0)
-    memory = max((window.unasked_memory - ahead.requested_memory for window in near), default=0.0)
-    growing = [member for member in ahead.members if any(w.replicas[member.workload] > member.replicas for w in near)]
+    near = [window for window in forecast.windows if window.begin <= before]
+    cpu = max((window.unasked_cpu - forecast.requested_cpu for window in near), default=0.0)
+    memory = max((window.unasked_memory - forecast.requested_memory for window in near), default=0.0)
+    growing = [
+        member for member in forecast.members if any(w.replicas[member.workload] > member.replicas for w in near)
+    ]
     if not growing or max(cpu, memory) <= 0:
-        return Headroom(ahead.pool.name, 0, 0.0, 0.0, None, "no window ahead requests more than is requested now")
+        return Headroom(forecast.pool.name, 0, 0.0, 0.0, None, "no window ahead requests more than is requested now")
     size_cpu = _rounded(max(member.cpu for member in growing), _UNIT_CPU)
     size_memory = _rounded(max(member.memory for member in growing), _UNIT_MEMORY)
     count = max(_count(cpu, size_cpu), _count(memory, size_memory))
     grown = f"{max(cpu, 0):.1f} cores and {max(memory, 0) / GIB:.1f} GiB of requests"
     reason = f"{counted(len(growing), 'workload')} {'grows' if len(growing) == 1 else 'grow'} by {grown}"
-    return Headroom(ahead.pool.name, count, size_cpu, size_memory, max(window.until for window in near), reason)
+    return Headroom(forecast.pool.name, count, size_cpu, size_memory, max(window.until for window in near), reason)
 
 
 def _count(total: float, size: float) -> int:
@@ -190,41 +192,41 @@ class Pressure:
 
 
 def pressures(
-    nodes: Sequence[Node], residents: Iterable[Resident], now: Mapping[str, float], ahead: DemandWindow
+    nodes: Sequence[Node], residents: Iterable[Resident], now: Mapping[str, float], demand: DemandWindow
 ) -> list[Pressure]:
     """Every node, the most endangered first.
 
     `now` is each workload's total memory in bytes. A pod is taken to grow as its workload does, and to stay where it
     is. Nodes without a measured pod are left out.
     """
-    growth = _growth(now, ahead)
+    growth = _growth(now, demand)
     by_node: dict[str, list[Resident]] = {}
     for resident in residents:
         by_node.setdefault(resident.node, []).append(resident)
-    known_pressures = [_pressure(node, by_node.get(node.name, []), growth, ahead) for node in nodes]
+    known_pressures = [_pressure(node, by_node.get(node.name, []), growth, demand) for node in nodes]
     return sorted(
         (pressure for pressure in known_pressures if pressure),
         key=lambda pressure: (-pressure.risk, -pressure.used_high / max(pressure.free, 1), pressure.node),
     )
 
 
-def _growth(now: Mapping[str, float], ahead: DemandWindow) -> dict[str, Floats]:
+def _growth(now: Mapping[str, float], demand: DemandWindow) -> dict[str, Floats]:
     """Forecast total over today's, by workload: [sample]."""
     return {
-        workload: ahead.memory[i] / now[workload]
-        for i, workload in enumerate(ahead.workloads)
+        workload: demand.memory[i] / now[workload]
+        for i, workload in enumerate(demand.workloads)
         if now.get(workload, 0) > 0
     }
 
 
 def _pressure(
-    node: Node, residents: Sequence[Resident], growth: Mapping[str, Floats], ahead: DemandWindow
+    node: Node, residents: Sequence[Resident], growth: Mapping[str, Floats], demand: DemandWindow
 ) -> Pressure | None:
     measured = [resident for resident in residents if resident.memory_bytes is not None]
     free = (node.memory_capacity or node.scheduler_allocatable.get(MEMORY_RESOURCE, 0)) - THRESHOLD
     if not measured or free <= 0:
         return None
-    steady = np.ones(ahead.memory.shape[1])
+    steady = np.ones(demand.memory.shape[1])
     used = np.array([(resident.memory_bytes or 0) * growth.get(resident.workload, steady) for resident in measured])
     total = used.sum(axis=0)
     high = np.quantile(used, 0.95, axis=1)

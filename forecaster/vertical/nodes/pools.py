@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from forecaster.vertical.nodes.joint_samples import Floats
 
 UNNAMED = "nodes"
-MOST_NEW_NODES = 1000
+MAX_NEW_NODES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ class _GrowingPool:
         """Place so many pods; how many find no node, however many are added."""
         placing = Placing(member.pod, self.occupancy, self.server)
         left = count - self._fitted(placing, member, count)
-        while left > 0 and self.added < MOST_NEW_NODES:
+        while left > 0 and self.added < MAX_NEW_NODES:
             node = self._another()
             placing.add_node(node)
             placed = self._fitted(placing, member, left)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 VPA, KRR = "vpa", "krr"
 CPU_QUANTILE, MEMORY_BUFFER = 0.95, 0.15
-LEAST_POINTS = 100
+MIN_POINTS = 100
 """Fewest samples of which KRR says anything."""
 
 
@@ -58,9 +58,9 @@ def krr(cpu: Floats, memory: Floats, hpa_on: list[frozenset[str]]) -> list[Resou
 def _krr(cores: Floats, used: Floats, targeted: frozenset[str]) -> Resources | None:
     """CPU request at a quantile, memory at the peak and a buffer; nothing of a resource that an HPA targets."""
     request = size = None
-    if cores.size >= LEAST_POINTS and "cpu" not in targeted:
+    if cores.size >= MIN_POINTS and "cpu" not in targeted:
         request = rounded_cpu(float(np.quantile(cores, CPU_QUANTILE)))
-    if used.size >= LEAST_POINTS and "memory" not in targeted:
+    if used.size >= MIN_POINTS and "memory" not in targeted:
         size = rounded_memory(float(used.max()) * (1 + MEMORY_BUFFER))
     return None if request is None and size is None else Resources(request, None, size, size)
 

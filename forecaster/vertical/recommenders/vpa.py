@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 LARGEST_AMOUNT = 10**14
 """Millicores or bytes; larger ones are held here."""
-BUMP_RATIO, LEAST_BUMP = 1.2, 100 * 2**20
+BUMP_RATIO, MIN_BUMP = 1.2, 100 * 2**20
 """Growth of the next recommendation after an OOM kill: a factor, and at least so many bytes."""
 _SECOND = timedelta(seconds=1)
 _CPU_WEIGHT = 0.1
@@ -33,7 +33,7 @@ _CHUNK = 2**22
 """Samples that are sorted into buckets at a time; some 100 MB of intermediate values."""
 
 
-LEAST_WEIGHT = 0.001 * 0.1
+MIN_WEIGHT = 0.001 * 0.1
 _HALF_LIFE = DAY // _SECOND
 """Seconds in which the weight of new samples doubles."""
 _RENEWED_AFTER = 100
@@ -85,9 +85,9 @@ class ExponentialBuckets:
         return math.log(value * (self.ratio - 1) / self.first + 1) / self._log_ratio
 
 
-CPU_BUCKETS = ExponentialBuckets(1000.0, 0.01, 1.05, LEAST_WEIGHT)
+CPU_BUCKETS = ExponentialBuckets(1000.0, 0.01, 1.05, MIN_WEIGHT)
 """Cores: 176 buckets, the first a hundredth of a core."""
-MEMORY_BUCKETS = ExponentialBuckets(1e12, 1e7, 1.05, LEAST_WEIGHT)
+MEMORY_BUCKETS = ExponentialBuckets(1e12, 1e7, 1.05, MIN_WEIGHT)
 """Bytes: 176 buckets, the first ten megabytes."""
 
 
@@ -209,7 +209,7 @@ class VpaPanel:
         """OOM kills of some containers, with the memory they had requested."""
         used = np.maximum(requested, self.memory_peak[rows])
         needed = np.full(len(self.counted), np.nan)
-        needed[rows] = np.maximum(used + LEAST_BUMP, np.floor(used * BUMP_RATIO))
+        needed[rows] = np.maximum(used + MIN_BUMP, np.floor(used * BUMP_RATIO))
         self._enter(needed, rows, at)
 
     def recommend(self, settings: VpaSettings = VPA_DEFAULTS) -> dict[str, VpaBounds]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from forecaster.vertical.sizing.containers import ContainerSizing, PodSizing
 
 
-LEAST_TARGET, MOST_TARGET = 0.5, 0.9
+MIN_TARGET, MAX_TARGET = 0.5, 0.9
 """Targets that are still sensible, as ratios: a higher one leaves no time to react, a lower one is slack."""
 
 
@@ -77,7 +77,7 @@ def request_beside_hpa(request: float, target: float, desired: float) -> tuple[f
     however often this is repeated: there is nothing that could shrink on and on.
     """
     point = request * target
-    new_request = min(max(desired, point / MOST_TARGET), point / LEAST_TARGET)
+    new_request = min(max(desired, point / MAX_TARGET), point / MIN_TARGET)
     return new_request, point / new_request
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from forecaster.domain.vertical_policy import VerticalPolicy
     from forecaster.domain.workload import ContainerFacts, Resources, WorkloadId
 
-LEAST_SPREAD = 0.3
+MIN_SPREAD = 0.3
 """Containers of one image differ by a third: other data, other load."""
 CPU_QUANTILE, MEMORY_QUANTILE = 0.9, 0.95
 """A container waits for CPU that is short, and is killed for memory that is short."""
@@ -176,9 +176,9 @@ def donor_size(sizes: Sequence[float], by: str, quantile: float = CPU_QUANTILE) 
         return None
     mean = fmean(logs)
     own = sqrt(sum((each - mean) ** 2 for each in logs) / max(len(logs) - 1, 1))
-    spread = max(own, LEAST_SPREAD) * sqrt(1 + 1 / len(logs))
+    spread = max(own, MIN_SPREAD) * sqrt(1 + 1 / len(logs))
     low, size, high = (exp(mean + NormalDist().inv_cdf(p) * spread) for p in (0.05, quantile, 0.95))
-    most = exp(max(logs) + NormalDist().inv_cdf(quantile) * LEAST_SPREAD * sqrt(2))
+    most = exp(max(logs) + NormalDist().inv_cdf(quantile) * MIN_SPREAD * sqrt(2))
     return DonorSize(min(size, most), low, high, len(logs), by)
 
 

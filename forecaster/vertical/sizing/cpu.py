@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Doubles = NDArray[np.float64]
 
-MOST_THROTTLED = 0.05
+MAX_THROTTLED = 0.05
 """Throttled or stalled for a larger share of time, a container needs more than it uses: it is not sized down."""
 LIMIT_KEPT_WITHIN = 0.2
 """A limit stays while it is as close as this to the chosen one."""
@@ -83,7 +83,7 @@ def _request(panel: ContainerPanel, shares: Shares, policy: VerticalPolicy) -> t
     )
     level = np.maximum(chosen.level, policy.min_cpu)
     if panel.throttled is not None:
-        hidden = panel.throttled > MOST_THROTTLED
+        hidden = panel.throttled > MAX_THROTTLED
         level = np.where(hidden, np.fmax(level, panel.cpu_request), level)
     return level, level == panel.cpu_request
 

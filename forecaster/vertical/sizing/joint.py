@@ -92,7 +92,7 @@ class Infeasible(NamedTuple):
 
 
 def joint_choice(
-    ahead: Sequence[LoadStretch],
+    stretches: Sequence[LoadStretch],
     model: PodModel,
     bounds: JointBounds,
     costs: ResourceCosts,
@@ -105,13 +105,13 @@ def joint_choice(
     lent. `refusal` says why a plan within the bounds is impossible after all; empty if it is possible. It is not called
     for plans that are like a plan it has refused.
     """
-    peak = max(stretch.load for stretch in ahead)
+    peak = max(stretch.load for stretch in stretches)
     plans = []
     for count in bounds.counts(peak):
         share = peak / count
         if bounds.least_load <= share <= bounds.most_load:
             cpu, memory = model.cpu(share) / costs.utilization, model.memory(share)
-            plan = size_plan(ahead, cpu, memory, model, bounds, costs, replicas_now)
+            plan = size_plan(stretches, cpu, memory, model, bounds, costs, replicas_now)
             plans.append(plan._replace(replicas=count))
     refused: dict[int, str] = {}
     for plan in sorted(plans, key=lambda plan: (plan.cost, plan.replicas)):
@@ -130,7 +130,7 @@ def least_replicas(load: float, model: PodModel, cpu_request: float, utilization
 
 
 def size_plan(
-    ahead: Sequence[LoadStretch],
+    stretches: Sequence[LoadStretch],
     cpu: float,
     memory: float,
     model: PodModel,
@@ -139,11 +139,11 @@ def size_plan(
     now: int,
 ) -> SizePlan:
     """Return the plan with the HPA's number of pods in each stretch, and the cost of these pods and their starts."""
-    counts = [least_replicas(stretch.load, model, cpu, costs.utilization) for stretch in ahead]
+    counts = [least_replicas(stretch.load, model, cpu, costs.utilization) for stretch in stretches]
     pods = [min(max(count, bounds.min_replicas), bounds.max_replicas) for count in counts]
     hourly = cpu * costs.core_hour + memory / GIB * costs.gib_hour
     moves = sum(abs(after - before) for before, after in pairwise([now, *pods]))
-    pod_hours = sum(count * stretch.hours for count, stretch in zip(pods, ahead, strict=True))
+    pod_hours = sum(count * stretch.hours for count, stretch in zip(pods, stretches, strict=True))
     cost = hourly * pod_hours + moves * costs.pod_start
     return SizePlan(max(pods), cpu, memory, cost, min(pods))
 

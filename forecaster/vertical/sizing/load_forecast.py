@@ -28,7 +28,7 @@ _FARTHEST = 3.0
 """Largest distance in spreads; what is farther counts as this far, so that a forecast never excludes a day for good."""
 _NORMAL = {"low": 1.2816, "high": 1.6449}
 """Distance of the 10 % and the 95 % quantile from the median, in standard deviations."""
-_LEAST_LOAD = 1e-9
+_MIN_LOAD = 1e-9
 
 
 class PeakQuantiles(NamedTuple):
@@ -104,8 +104,8 @@ def load_forecast(
 ) -> LoadForecast:
     """Compare the forecast with past totals and ready pods [row, time], latest last, `points` to a day."""
     days = days_of(total, points, ahead)
-    past = np.log(np.maximum(_load_per_pod(days, days_of(pods, points, ahead), counts), _LEAST_LOAD))
-    low, median, high = (np.log(np.maximum(counts.coming(quantile), _LEAST_LOAD)) for quantile in forecast)
+    past = np.log(np.maximum(_load_per_pod(days, days_of(pods, points, ahead), counts), _MIN_LOAD))
+    low, median, high = (np.log(np.maximum(counts.coming(quantile), _MIN_LOAD)) for quantile in forecast)
     mean = np.nansum(days.weights * past, axis=1) / np.maximum((days.weights * ~np.isnan(past)).sum(axis=1), 1e-12)
     known = np.isfinite(median) & ~np.isnan(past).all(axis=1)
     return LoadForecast(

@@ -55,17 +55,17 @@ def oom_floor(limit: float | None) -> float:
 def memory_sizes(panel: ContainerPanel, policy: VerticalPolicy) -> SizeColumns:
     """Requests, limits and their risks until the next change (`policy.horizon`)."""
     days = days_of(panel.memory, panel.points, panel.ahead(policy.horizon))
-    ahead, mechanism = coming_peaks(panel, days, policy.horizon)
+    coming, mechanism = coming_peaks(panel, days, policy.horizon)
     count = max(policy.horizon / DAY, 1.0)
     shares = shares_of(days)
-    peak, unchanged = _peak_to_cover(panel, ahead, count, policy)
+    peak, unchanged = _peak_to_cover(panel, coming, count, policy)
     request, limit = request_and_limit(panel, peak, shares.quantile(policy.memory_share), policy)
     cache, goes = mechanism == Mechanism.CACHE, limit_goes(panel, policy)
     stays = cache | (unchanged & ~goes & ~np.isnan(panel.memory_request))
     return evaluated(
         np.where(stays, panel.memory_request, request),
         np.where(stays, panel.memory_limit, limit),
-        lambda level: chance_above(ahead, level, count),
+        lambda level: chance_above(coming, level, count),
         shares,
         days=days.known,
         kept=(unchanged | cache) & ~goes,
@@ -95,7 +95,7 @@ def coming_peaks(panel: ContainerPanel, days: PastDays, horizon: timedelta) -> t
 
 
 def _peak_to_cover(
-    panel: ContainerPanel, ahead: Peaks, days: float, policy: VerticalPolicy
+    panel: ContainerPanel, coming: Peaks, days: float, policy: VerticalPolicy
 ) -> tuple[Doubles, NDArray[np.bool_]]:
     """[row] the level that no peak should pass, and whether it is today's limit.
 
@@ -107,43 +107,43 @@ def _peak_to_cover(
     peak = np.nan_to_num(np.fmax.reduce(panel.memory, axis=1).astype(np.float64))
     if policy.oom_kills_a_year > RISK_STATED:
         peak = np.zeros_like(peak)
-    most = OOM_RAISE * np.exp(np.fmax.reduce(np.where(ahead.weights > 0, ahead.logs, np.nan), axis=1))
-    aimed = np.minimum(_safe_level(ahead, AIMED_AT * policy.oom_kills_a_year), most)
+    most = OOM_RAISE * np.exp(np.fmax.reduce(np.where(coming.weights > 0, coming.logs, np.nan), axis=1))
+    aimed = np.minimum(_safe_level(coming, AIMED_AT * policy.oom_kills_a_year), most)
     safe = np.maximum.reduce([floor, PEAK_MARGIN * peak, aimed])
-    levels = np.maximum(_levels(ahead), safe[:, None])
+    levels = np.maximum(_levels(coming), safe[:, None])
     today = limit_today(panel, policy)
-    few = chance_above(ahead, today, 1.0) <= policy.oom_kills_a_year / YEAR_DAYS
+    few = chance_above(coming, today, 1.0) <= policy.oom_kills_a_year / YEAR_DAYS
     today = np.where((today >= np.maximum(floor, peak)) & (few | (today >= most)), today, np.nan)
     chosen = cheapest(
         levels,
-        ahead.chance_above(levels, days),
-        ahead.scale(),
+        coming.chance_above(levels, days),
+        coming.scale(),
         MishapPrices(policy.oom_price, policy.change_price),
         policy.horizon / HOUR,
-        np.column_stack([today, chance_above(ahead, today, days)]),
+        np.column_stack([today, chance_above(coming, today, days)]),
     )
     return chosen.level, chosen.kept
 
 
-def _safe_level(ahead: Peaks, kills_a_year: float) -> Doubles:
+def _safe_level(coming: Peaks, kills_a_year: float) -> Doubles:
     """[row] the lowest level with so many expected OOM kills a year; a container is killed once a day at most."""
-    low, high = _bounds(ahead)
+    low, high = _bounds(coming)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
-        enough = chance_above(ahead, np.exp(middle), 1.0) <= kills_a_year / YEAR_DAYS
+        enough = chance_above(coming, np.exp(middle), 1.0) <= kills_a_year / YEAR_DAYS
         low, high = np.where(enough, low, middle), np.where(enough, middle, high)
     return np.asarray(np.exp(high))
 
 
-def _levels(ahead: Peaks) -> Doubles:
+def _levels(coming: Peaks) -> Doubles:
     """[row, level] in equal ratios between somewhat below the lowest and well above the highest peak."""
-    low, high = _bounds(ahead)
+    low, high = _bounds(coming)
     return np.asarray(np.exp(low[:, None] + (high - low)[:, None] * np.linspace(0.0, 1.0, _LEVELS)))
 
 
-def _bounds(ahead: Peaks) -> tuple[Doubles, Doubles]:
+def _bounds(coming: Peaks) -> tuple[Doubles, Doubles]:
     """[row] logarithms of the lowest and the highest level that is looked at."""
-    logs = np.where(ahead.weights > 0, ahead.logs, np.nan)
+    logs = np.where(coming.weights > 0, coming.logs, np.nan)
     return np.fmin.reduce(logs, axis=1) + np.log(_LOWEST), np.fmax.reduce(logs, axis=1) + np.log(_HIGHEST)
 
 
@@ -178,14 +178,14 @@ def request_and_limit(
             return request, np.maximum(peak, request)
 
 
-LEAST_DAYS_RISING = 3
-LEAST_GROWTH_A_DAY = 0.005
-LEAST_GROWTH = 0.05
+MIN_DAYS_RISING = 3
+MIN_GROWTH_A_DAY = 0.005
+MIN_GROWTH = 0.05
 """Three days of lows that rise by half a percent each, and five percent in all: noise of flat series stays below."""
 FULL, BEYOND = 0.95, 1.02
 """Full is from 95 % of the limit on. Peaks beyond the limit are no cache's: the limit was another then."""
 DAYS_OF_LOAD = 5
-LEAST_CORRELATION = 0.8
+MIN_CORRELATION = 0.8
 
 
 class Mechanism(IntEnum):
@@ -221,11 +221,11 @@ def leaks_of(memory: PastDays) -> Leaks:
     """Detect leaks from the daily lows, back from the latest day to the last that was not below its successor."""
     lows = memory.troughs()
     newer, older = lows[:, :-1], lows[:, 1:]
-    rising = newer > older * (1 + LEAST_GROWTH_A_DAY)
+    rising = newer > older * (1 + MIN_GROWTH_A_DAY)
     run = np.argmin(np.column_stack([rising, np.zeros(len(lows), bool)]), axis=1)
     first = np.take_along_axis(lows, run[:, None], axis=1)[:, 0]
     grown = lows[:, 0] - first
-    leaks = (run >= LEAST_DAYS_RISING) & (grown >= LEAST_GROWTH * first)
+    leaks = (run >= MIN_DAYS_RISING) & (grown >= MIN_GROWTH * first)
     return Leaks(leaks, np.where(leaks, grown / np.maximum(run, 1), 0.0), run.astype(np.float64))
 
 
@@ -246,7 +246,7 @@ def load_share(memory: Doubles, cpu: Doubles, weights: Doubles) -> LoadShare:
     with np.errstate(divide="ignore", invalid="ignore"):
         correlation = both / np.sqrt(own * (of_memory**2).sum(axis=1))
         slope = both / own
-    follows = (count >= DAYS_OF_LOAD) & (correlation >= LEAST_CORRELATION)
+    follows = (count >= DAYS_OF_LOAD) & (correlation >= MIN_CORRELATION)
     return LoadShare(follows, np.where(follows, slope, 0.0))
 
 

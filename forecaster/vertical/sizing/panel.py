@@ -73,7 +73,7 @@ _SAME_WEEKDAY = 6.0
 six days are quiet: no realistic price of an OOM kill ignores it."""
 WEIGHT_OF_NOW = 0.4
 """Weight of the hours just past against all days together, when only the next hours are sized for."""
-_LEAST_SHARE = 0.25
+_MIN_SHARE = 0.25
 """A day with fewer known points than this share says nothing."""
 
 
@@ -111,7 +111,7 @@ def days_of(usage: Floats, points: int, ahead: int | None = None) -> PastDays:
     if ahead is not None and ahead < points:
         values = np.concatenate([latest[:, None, latest.shape[1] - ahead :], values[:, :, :ahead]], axis=1)
         weights = np.concatenate([[WEIGHT_OF_NOW * weights.sum()], weights])
-    known = np.count_nonzero(~np.isnan(values), axis=2) >= _LEAST_SHARE * values.shape[2]
+    known = np.count_nonzero(~np.isnan(values), axis=2) >= _MIN_SHARE * values.shape[2]
     weights = np.where(known, weights, 0.0)
     total = weights.sum(axis=1, keepdims=True)
     return PastDays(values, weights / np.where(total > 0, total, 1.0))

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _YEAR = timedelta(days=365)
 _ROUNDED = 0.05
 """OOM kills a year above one that are still said to be one."""
-_LEAST_CHANGE = 0.05
+_MIN_CHANGE = 0.05
 """Smallest change of a pod's load, as a ratio, that is mentioned."""
 _BECAUSE = {
     Mechanism.STEADY: "",
@@ -153,12 +153,12 @@ def clause(
     horizon: timedelta,
 ) -> str:
     """`400m, 4 % of the coming 24h above it`, or the chance of a peak for memory."""
-    ahead = duration_text(horizon)
+    span = duration_text(horizon)
     if metric == "cpu":
-        return f"{resource_amount(request, metric)}, {share_text(over_request)} of the coming {ahead} above it"
+        return f"{resource_amount(request, metric)}, {share_text(over_request)} of the coming {span} above it"
     bound = over_request if over_limit is None else over_limit
     subject = "it" if over_limit is None or over_limit == over_request else "its limit"
-    risk = f"a {share_text(bound)} chance that a peak of the coming {ahead} passes {subject}"
+    risk = f"a {share_text(bound)} chance that a peak of the coming {span} passes {subject}"
     if mechanism is not Mechanism.CACHE and bound is not None:
         a_year = _kills(bound, horizon)
         few = a_year <= 1 + _ROUNDED
@@ -173,7 +173,7 @@ def _kills(chance: float, horizon: timedelta) -> float:
 
 def load_clause(ratio: float) -> str:
     """Say how the forecast changed a size; empty where the load is about that of past days."""
-    if abs(ratio - 1) < _LEAST_CHANGE:
+    if abs(ratio - 1) < _MIN_CHANGE:
         return ""
     return f", for the load of a pod is forecast {ratio:.2g} times that of the days it was learned from"
 

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
 
 _EDGES = np.array([0.1, 0.25, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.985, 0.99, 0.995, 1.0])
 _PIECES = np.diff(_EDGES, prepend=0.0)
-LEAST_WIDTH = 0.02
+MIN_WIDTH = 0.02
 WIDTH_OF_A_DAY = 0.15
 """Width when one day is known: its peak times or over 1.3 covers nine of ten next days of the recorded load."""
 SHARE_OF_SPREAD = 0.25
-_LEAST = 1e-12
+_MIN = 1e-12
 _STEEPEST = 60.0
 
 
@@ -87,7 +87,7 @@ class Peaks:
 
     def chance_above(self, levels: Doubles, days: float = 1.0) -> Doubles:
         """[row, level] the chance that one of so many coming days has a higher peak."""
-        distance = (self.logs[:, :, None] - np.log(np.maximum(levels, _LEAST))[:, None, :]) / self.width[:, None, None]
+        distance = (self.logs[:, :, None] - np.log(np.maximum(levels, _MIN))[:, None, :]) / self.width[:, None, None]
         above = 1.0 / (1.0 + np.exp(np.clip(-distance, -_STEEPEST, _STEEPEST)))
         chance = np.einsum("rd,rdl->rl", self.weights, above)
         return np.asarray(1.0 - (1.0 - np.minimum(chance, 1.0)) ** days)
@@ -99,11 +99,11 @@ class Peaks:
 
 def peaks_of(peaks: Doubles, weights: Doubles) -> Peaks:
     """Return peaks [row, day], NaN where not known, and weights that are zero there."""
-    logs = np.log(np.maximum(np.where(weights > 0, peaks, 1.0), _LEAST))
+    logs = np.log(np.maximum(np.where(weights > 0, peaks, 1.0), _MIN))
     mean = (weights * logs).sum(axis=1, keepdims=True)
     spread = np.sqrt((weights * (logs - mean) ** 2).sum(axis=1))
-    days = 1.0 / np.maximum((weights**2).sum(axis=1), _LEAST)
-    width = LEAST_WIDTH + WIDTH_OF_A_DAY / np.maximum(days, 1.0) + SHARE_OF_SPREAD * spread * days**-0.2
+    days = 1.0 / np.maximum((weights**2).sum(axis=1), _MIN)
+    width = MIN_WIDTH + WIDTH_OF_A_DAY / np.maximum(days, 1.0) + SHARE_OF_SPREAD * spread * days**-0.2
     return Peaks(logs, weights, np.minimum(width, 1.0))
 
 

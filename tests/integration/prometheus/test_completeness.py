@@ -212,7 +212,7 @@ class TestOutageOfPrometheus:
 
     def test_the_count_never_falls_while_windows_fill_again(self, cycles: Callable[[str], CycleOnFakes]) -> None:
         stage = cycles("outage")
-        counts = {minute: named(stage.cycle.run(at(minute)), "web").wanted_replicas for minute in range(6, 19)}
+        counts = {minute: named(stage.cycle.run(at(minute)), "web").recommended_replicas for minute in range(6, 19)}
         assert set(counts.values()) == {10}, counts
 
     def test_half_a_window_is_a_lower_bound_in_report_and_explanation(
@@ -243,7 +243,7 @@ class TestPodsWithoutSamples:
         stage = cycles("silent")
         outcome = [stage.cycle.run(at(minute)) for minute in range(6, 12)][-1]
         one = named(outcome, "web")
-        assert one.wanted_replicas == 10
+        assert one.recommended_replicas == 10
         assert measured(outcome) == pytest.approx(1.8, rel=0.01)
         assert "6 of 10 ready pods have samples" in one.replicas.message
         assert outcome.report.incomplete["cpu", "silent-pods"] == 1
@@ -264,7 +264,7 @@ class TestSamplesThatEnd:
         """Of two pods of ten it is a tenth of the sum at first, which would ask for nine pods."""
         stage = cycles(f"losing-{pods}")
         stage.cycle.policies = AT_ONCE
-        counts = {minute: named(stage.cycle.run(at(minute)), "web").wanted_replicas for minute in range(6, 16)}
+        counts = {minute: named(stage.cycle.run(at(minute)), "web").recommended_replicas for minute in range(6, 16)}
         assert set(counts.values()) == {10}, counts
 
 
@@ -274,7 +274,7 @@ class TestStart:
     @pytest.mark.parametrize("world", ["rollout", "crash_loop"])
     def test_the_count_does_not_rise(self, cycles: Callable[[str], CycleOnFakes], world: str) -> None:
         stage = cycles(world)
-        counts = {minute: named(stage.cycle.run(at(minute)), "web").wanted_replicas for minute in range(7, 20)}
+        counts = {minute: named(stage.cycle.run(at(minute)), "web").recommended_replicas for minute in range(7, 20)}
         assert set(counts.values()) == {10}, counts
 
     def test_pods_past_their_start_are_measured_alone(self, cycles: Callable[[str], CycleOnFakes]) -> None:
@@ -294,7 +294,7 @@ class TestStart:
     def test_new_pods_that_take_their_share_do_not_lower_the_count(self, cycles: Callable[[str], CycleOnFakes]) -> None:
         stage = cycles("scaled_out")
         outcomes = {minute: stage.cycle.run(at(minute)) for minute in range(7, 20)}
-        counts = {minute: named(one, "web").wanted_replicas for minute, one in outcomes.items()}
+        counts = {minute: named(one, "web").recommended_replicas for minute, one in outcomes.items()}
         assert [counts[minute] for minute in range(READY, 20)] == [20] * 9, counts
         assert outcomes[READY + 1].report.incomplete["cpu", "starting-pods"] == 1
         assert measured(outcomes[19]) == pytest.approx(6.0, rel=0.02)

@@ -124,13 +124,13 @@ def decided(stage: CycleOnFakes) -> Recommendation:
 def test_the_count_is_that_of_the_container_the_hpa_names(
     stage: Callable[[str], CycleOnFakes], world: str, count: int
 ) -> None:
-    assert decided(stage(world)).wanted_replicas == count
+    assert decided(stage(world)).recommended_replicas == count
 
 
 def test_an_average_amount_of_memory_of_the_container(stage: Callable[[str], CycleOnFakes]) -> None:
     """The builders give 450 bytes to the app, and 50 to the proxy: ceil(900 / 200)."""
     one = decided(stage("memory"))
-    assert one.wanted_replicas == 5
+    assert one.recommended_replicas == 5
     assert one.signals[0].signal == MEMORY_CONTAINER
 
 

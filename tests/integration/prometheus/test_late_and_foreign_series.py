@@ -141,7 +141,7 @@ class TestCopies:
         outcome = [stage.cycle.run(at(minute)) for minute in range(6, 9)][-1]
         assert not outcome.report.failures
         one = named(outcome, "web")
-        assert (one.replicas_now, one.wanted_replicas) == (10, 10)
+        assert (one.replicas_now, one.recommended_replicas) == (10, 10)
         assert one.resources_now.cpu_request == 0.5
         assert kept(stage.history, CPU, WEB)[-1] == pytest.approx(3.0, rel=0.02)
         assert kept(stage.history, REQUESTS, WEB)[-1] == pytest.approx(4.0, rel=0.02)
@@ -176,7 +176,7 @@ class TestClusters:
         stage = cycles(server.url, cluster="clusters", k8s="b")
         outcome = [stage.cycle.run(at(minute)) for minute in range(6, 9)][-1]
         assert not outcome.report.failures
-        assert named(outcome, "web").wanted_replicas == 10
+        assert named(outcome, "web").recommended_replicas == 10
 
     def test_the_doctor_says_so(self, server: RealPrometheus) -> None:
         found = doctor(server, at(12), cluster="clusters")["clusters"]
@@ -265,7 +265,7 @@ class TestLateSamples:
         for minute in range(8, 19):
             receiver.arrive(at(minute) - timedelta(seconds=LAG))
             outcomes[minute] = stage.cycle.run(at(minute))
-        assert {named(one, "web").wanted_replicas for one in outcomes.values()} == {10}
+        assert {named(one, "web").recommended_replicas for one in outcomes.values()} == {10}
         assert {one.report.incomplete["cpu", "uncovered-window"] for one in list(outcomes.values())[1:]} == {1}
         known = np.array(kept(stage.history, CPU, WEB)[-10:])
         np.testing.assert_allclose(known[~np.isnan(known)], 3.0, rtol=0.02)

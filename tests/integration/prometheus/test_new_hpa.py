@@ -112,10 +112,10 @@ def test_a_new_hpa_is_used_whole_in_the_first_cycle_in_which_it_is_told(
 ) -> None:
     """Not a minute of its bounds with the targets of the policy, or the other way around."""
     found = decided("created", CREATED - 2, CREATED + 2)
-    assert (found[CREATED].autoscaler, found[CREATED].wanted_replicas) == ("", 10)
+    assert (found[CREATED].autoscaler, found[CREATED].recommended_replicas) == ("", 10)
     for minute in (CREATED + 1, CREATED + 2):
         one = found[minute]
-        assert (one.autoscaler, one.wanted_replicas) == ("web", 20)
+        assert (one.autoscaler, one.recommended_replicas) == ("web", 20)
         assert one.signals[0].target == "30 % of 500m a pod"
 
 
@@ -128,7 +128,7 @@ def test_while_it_is_told_in_part_nothing_is_decided_by_the_rest(
         assert isinstance(held, Hold), minute
         assert "no series tells the metrics of its HPA web" in held.message
         assert found[minute].offered is None
-    assert found[WHOLE + 2].wanted_replicas == 20
+    assert found[WHOLE + 2].recommended_replicas == 20
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
@@ -146,4 +146,4 @@ def test_unless_the_policy_says_how_small_it_may_be(
     decided: Callable[..., dict[int, Recommendation]], kind: str
 ) -> None:
     one = decided(kind, 8, 10, min_replicas=2)[10]
-    assert one.wanted_replicas == 8
+    assert one.recommended_replicas == 8

@@ -175,7 +175,7 @@ class TestWhileAllStoresAnswer:
         for expected, found in zip(*outcomes, strict=True):
             assert decided(found) == decided(expected)
             assert not found.report.failures
-        assert named(outcomes[1][-1], "web").wanted_replicas == PODS
+        assert named(outcomes[1][-1], "web").recommended_replicas == PODS
 
     @pytest.mark.parametrize("step", [MINUTE, 5 * MINUTE])
     @pytest.mark.parametrize("signal", [CPU, MEMORY])
@@ -198,7 +198,7 @@ def after_a_while(server: Querier, fleet: Fleet) -> Iterator[tuple[Outcome, Outc
     with closing(source_of(server)) as source:
         stage = stage_of(source)
         before = [stage.cycle.run(at(minute)) for minute in range(6, 9)][-1]
-        assert named(before, "web").wanted_replicas == PODS
+        assert named(before, "web").recommended_replicas == PODS
         fleet.east.stop()
         try:
             server.until(2)
@@ -213,9 +213,9 @@ class TestAStoreThatIsSilent:
     def test_is_held_where_the_answer_says_that_it_is_partial(self, fleet: Fleet) -> None:
         with after_a_while(fleet.strict, fleet) as (before, after):
             web, api, cart = (named(after, name) for name in ("web", "api", "cart"))
-        assert web.wanted_replicas == PODS
+        assert web.recommended_replicas == PODS
         assert "the server's answer was partial" in web.replicas.message
-        assert api.wanted_replicas == named(before, "api").wanted_replicas
+        assert api.recommended_replicas == named(before, "api").recommended_replicas
         assert isinstance(cart.replicas, Hold)
         assert cart.replicas.reason is Reason.SOURCE_DOWN
         assert "the answer that lists workloads is partial" in cart.replicas.message
@@ -232,5 +232,5 @@ class TestAStoreThatIsSilent:
         with after_a_while(fleet.deduplicated, fleet) as (_, after):
             web = named(after, "web")
         assert {one.id.name for one in after.recommendations} == {"web", "api"}
-        assert web.wanted_replicas == PODS
+        assert web.recommended_replicas == PODS
         assert f"{WESTERN} of {PODS} ready pods have samples" in web.replicas.message

@@ -15,7 +15,7 @@ from forecaster.app.sharding.learned import shard_of
 from forecaster.cycle.gates import ForecastGates
 from forecaster.cycle.observed import Observed
 from forecaster.cycle.rows import Fleet
-from forecaster.horizontal.standing import ACTING, SEASONAL, Gates
+from forecaster.horizontal.gate_states import ACTING, SEASONAL, Gates
 from forecaster.horizontal.state import State
 from tests.support.builders import NOON, after, workload_id
 from tests.support.composed import composed, recorded_cluster, tick

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forecaster.app.compose import single_cycle
 from forecaster.config.settings import parse
-from forecaster.horizontal.standing import Standing
+from forecaster.horizontal.gate_states import GateState
 from forecaster.sources import factory
 from tests.support.builders import NOON, after, minutes, workload
 from tests.support.composed import composed, published, recorded_cluster, scale, tick
@@ -84,7 +84,7 @@ def test_a_killed_service_goes_on_in_its_first_cycle(tmp_path: Path) -> None:
         assert later[name]._asdict() == one._asdict()
     assert before["cart"].lead_time.value == minutes(4)
     assert before["cart"].gate.standing is not None
-    assert before["web"].gate.standing is Standing.ACTING
+    assert before["web"].gate.standing is GateState.ACTING
 
 
 def written_at(service: Service, now: datetime) -> bool:

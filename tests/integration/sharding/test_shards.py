@@ -18,7 +18,7 @@ from forecaster.cycle.observed import Observed
 from forecaster.domain.decision import Scale
 from forecaster.domain.window import StartedPod
 from forecaster.errors import StoreError
-from forecaster.horizontal.lead_time import SCALE_UPS_KEPT
+from forecaster.horizontal.lead_time import MAX_SCALE_UPS
 from forecaster.store.shards import ShardState
 from tests.support.builders import after, workload, workload_id
 from tests.support.composed import Cluster, composed, published, recorded_cluster, tick
@@ -262,7 +262,7 @@ def test_pods_of_a_shard_that_fails_for_days_do_not_pile_up(cluster: Cluster, tm
         )
         for minute in range(3):
             cycle.run(after(minute))
-        assert len(cycle.started[web]) == SCALE_UPS_KEPT
+        assert len(cycle.started[web]) == MAX_SCALE_UPS
 
 
 class Starting:

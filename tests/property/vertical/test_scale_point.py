@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.vertical.sizing.beside_hpa import LEAST_TARGET, MOST_TARGET, request_beside_hpa
+from forecaster.vertical.sizing.beside_hpa import MAX_TARGET, MIN_TARGET, request_beside_hpa
 from tests.oracles.scale_point import naive_rounds
 
 requests = st.floats(0.01, 64)
@@ -22,7 +22,7 @@ def test_whatever_is_wanted_however_often_the_hpa_acts_at_the_same_load(
     for wish in wishes:
         request, target = request_beside_hpa(request, target, wish)
         assert request * target == pytest.approx(point)
-        assert LEAST_TARGET - 1e-9 <= target <= MOST_TARGET + 1e-9
+        assert MIN_TARGET - 1e-9 <= target <= MAX_TARGET + 1e-9
 
 
 @given(requests, targets)

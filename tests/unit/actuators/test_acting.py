@@ -56,7 +56,7 @@ class Replica:
         view = replace(signal_view("cpu", self.now), forecast_replicas=asked, reactive_replicas=3)
         reason = Reason.FORECAST if asked else Reason.NO_DATA
         one = recommendation(live_hpa().target, at=self.now, now=4, replicas=asked, reason=reason)
-        self.publisher.publish(self.now, [replace(one, signals=(view,), clamps=(), watched=watched)])
+        self.publisher.publish(self.now, [replace(one, signals=(view,), clamps=(), shadow=watched)])
         found = self.actuator.act(self.now)
         self.now += MINUTE
         return found

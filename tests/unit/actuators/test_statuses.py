@@ -32,7 +32,7 @@ from tests.support.told import told
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from forecaster.domain.outlook import PeakForecast
+    from forecaster.domain.forecast import PeakForecast
 
 WEB, API = (WorkloadId("shop", "Deployment", name) for name in ("web", "api"))
 

@@ -11,7 +11,7 @@ from forecaster.app.sharding.learned import repartitioned
 from forecaster.cycle.capacities import PersistedCapacity
 from forecaster.cycle.lead_times import PersistedStartUps
 from forecaster.cycle.observed import VERSION, PersistedColumn, PersistedObservations
-from forecaster.horizontal.standing import Gates
+from forecaster.horizontal.gate_states import Gates
 from forecaster.horizontal.state import State
 
 if TYPE_CHECKING:

@@ -55,4 +55,4 @@ def test_a_workload_that_cannot_be_replayed_is_left_out_and_says_why() -> None:
     benefit.renew([WEB], NO_HISTORY, Settings().policies, after(late), NO_TIME)
     assert benefit.pasts[WEB.id].until == after(late)
     assert "AttributeError" in benefit.pasts[WEB.id].left_out
-    assert b"not known: " in benefit.seen.texts[WEB.id]
+    assert b"not known: " in benefit.texts.texts[WEB.id]

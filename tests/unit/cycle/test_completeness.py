@@ -27,7 +27,7 @@ class TestPartialAnswer:
     def test_lowers_nothing_and_is_named(self) -> None:
         stage = with_partial_answers(*range(1, 12))
         for outcome in stage.run_minutes(0, 11):
-            assert named(outcome, "web").wanted_replicas == 4
+            assert named(outcome, "web").recommended_replicas == 4
         assert outcome.report.incomplete["cpu", "partial-answer"] == 1
         assert "cpu: the answer is partial: a store is down" in outcome.report.failures
 
@@ -41,7 +41,7 @@ class TestPartialAnswer:
         stage = with_partial_answers(1)
         stage.run_minutes(0, 0)
         stage.source.loads[0].demand[CPU] = steady(8.0)
-        assert named(stage.run_minutes(1, 1)[0], "web").wanted_replicas == 8
+        assert named(stage.run_minutes(1, 1)[0], "web").recommended_replicas == 8
 
     def test_is_not_learned(self) -> None:
         stage = with_partial_answers(3)
@@ -136,7 +136,7 @@ def test_a_glitch_is_neither_acted_on_nor_learned() -> None:
     stage.run_minutes(0, 3)
     stage.source.loads[0].demand[CPU] = steady(8000.0)
     outcome = stage.run_minutes(4, 4)[0]
-    assert named(outcome, "web").wanted_replicas == 4
+    assert named(outcome, "web").recommended_replicas == 4
     assert np.isnan(kept(stage.history, CPU, WEB)[-1])
     assert "cpu of shop/web: 8000 is more than its pods can use (32)" in outcome.report.failures
     assert outcome.report.incomplete == {("cpu", "beyond-limit"): 1}

@@ -55,7 +55,7 @@ def test_it_is_forecast_judged_and_decided_as_the_pod_would_be(of_container: Out
     (one,), (other,) = of_container.recommendations, of_pod.recommendations
     assert of_container.report.states == of_pod.report.states
     assert of_container.report.states.total() == 1
-    assert one.wanted_replicas == other.wanted_replicas == 8
+    assert one.recommended_replicas == other.recommended_replicas == 8
     forecast, same = one.signals[0].forecast, other.signals[0].forecast
     assert forecast is not None
     assert same is not None

@@ -232,7 +232,7 @@ class TestNewcomer:
 def test_another_image_and_an_oom_kill_are_news_and_the_first_look_is_none() -> None:
     before = ContainerFacts(images={APP: "web:1"}, oom_limits={APP: 2.0**29})
     after = ContainerFacts(images={APP: "web:2"}, oom_limits={APP: 2.0**30})
-    assert [one.said for one in container_news(before, after, NOON)] == [
+    assert [one.text for one in container_news(before, after, NOON)] == [
         "deploy of app: web:1 → web:2",
         "OOM kill of app at 1Gi",
     ]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from forecaster.cycle.rows import ROW_KEPT, Fleet
+from forecaster.cycle.rows import ROW_LIFETIME, Fleet
 from tests.support.builders import NOON, workload_id
 
-LATER = NOON + ROW_KEPT + timedelta(minutes=1)
+LATER = NOON + ROW_LIFETIME + timedelta(minutes=1)
 
 
 def test_workloads_that_come_when_rows_are_given_back_are_new_in_every_column() -> None:

@@ -19,7 +19,7 @@ from forecaster.domain.signal import CPU, REQUESTS, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Inventory, Window
 from forecaster.domain.workload import Target, TargetType
 from forecaster.errors import StoreError
-from forecaster.horizontal.standing import Standing
+from forecaster.horizontal.gate_states import GateState
 from forecaster.replay.judging import full_pods
 from forecaster.store.state import ObservedFile
 from tests.support.builders import CPU_HALF, NOON, hpa, minutes, policy, workload
@@ -97,13 +97,13 @@ def test_without_a_gate_in_its_policy_a_workload_is_not_judged() -> None:
 def test_a_workload_without_days_behind_it_is_observed() -> None:
     gates = ForecastGates()
     assert renewed(gates, Weeks(daily(1)[None], "web"), WEB) == []
-    assert gates.of(WEB.id).standing is Standing.OBSERVE
+    assert gates.of(WEB.id).standing is GateState.OBSERVE
 
 
 def test_a_forecast_that_sees_the_daily_peak_coming_is_let_in_and_it_is_said() -> None:
     gates = ForecastGates()
     lines = renewed(gates, Weeks(daily(8)[None], "web"), WEB)
-    assert gates.of(WEB.id).standing is Standing.ACTING
+    assert gates.of(WEB.id).standing is GateState.ACTING
     assert lines[0].startswith("shop/web: learning to acting")
     assert renewed(gates, Weeks(daily(8)[None], "web"), WEB, at=NOON + timedelta(days=1)) == []
 
@@ -223,8 +223,8 @@ def test_all_targets_count_and_the_worst_one_is_named() -> None:
     gates, alone = ForecastGates(), ForecastGates()
     renewed(gates, history, both, under=under)
     renewed(alone, history, WEB, under=under)
-    assert alone.of(WEB.id).standing is Standing.ACTING
-    assert gates.of(WEB.id).standing is Standing.OBSERVE
+    assert alone.of(WEB.id).standing is GateState.ACTING
+    assert gates.of(WEB.id).standing is GateState.OBSERVE
     assert "requests" in gates.of(WEB.id).why
 
 
@@ -245,7 +245,7 @@ def test_a_workload_that_is_away_for_a_moment_stands_where_it_stood_and_one_that
     gates, history = ForecastGates(), Weeks(np.stack([daily(8), daily(8)]), "web", "cart")
     renewed(gates, history, WEB, CART)
     renewed(gates, history, CART, at=NOON + minutes(1))
-    assert gates.of(WEB.id).standing is Standing.ACTING
+    assert gates.of(WEB.id).standing is GateState.ACTING
     renewed(gates, history, CART, at=NOON + hours(28))
     assert set(gates.fleet.row) == {CART.id}
 

@@ -44,14 +44,14 @@ def pods(of: Workload, replicas: int, ready: int) -> Workload:
 def scaled(lead_times: LeadTimes, *workloads: Workload, ready_after: int, times: int, first: int = 0) -> int:
     """Each workload gets a pod more, which is ready so many minutes later; the first minute that nobody looked at."""
     minute, count = first, 4
-    lead_times.look(Targets(Inventory(after(minute), workloads)), after(minute))
+    lead_times.observe(Targets(Inventory(after(minute), workloads)), after(minute))
     for _ in range(times):
         count += 1
         for wait in range(ready_after + 1):
             minute += 1
             ready = count if wait == ready_after else count - 1
             here = tuple(pods(one, count, ready) for one in workloads)
-            lead_times.look(Targets(Inventory(after(minute), here)), after(minute))
+            lead_times.observe(Targets(Inventory(after(minute), here)), after(minute))
     return minute + 1
 
 
@@ -72,7 +72,7 @@ def test_what_was_measured_is_in_force_for_everybody_who_reads_the_policy() -> N
 def started(lead_times: LeadTimes, minute: int, *seconds: int, images: dict[WorkloadId, str] | None = None) -> None:
     """A cycle before which pods of `web` became ready that took so long."""
     told = {WEB.id: tuple(StartedPod(timedelta(seconds=one)) for one in seconds)}
-    lead_times.look(Targets(Inventory(after(minute), (WEB,), started=told, images=images or {})), after(minute))
+    lead_times.observe(Targets(Inventory(after(minute), (WEB,), started=told, images=images or {})), after(minute))
 
 
 def test_images_that_an_owner_renames_all_the_time_are_forgotten() -> None:
@@ -127,7 +127,7 @@ def test_a_clock_that_was_set_back_makes_no_start_up_of_less_than_nothing() -> N
     lead_times = LeadTimes()
     for minute, ready in ((60, 4), (61, 4), (0, 5)):
         here = (pods(WEB, 4 if minute == 60 else 5, ready),)
-        lead_times.look(Targets(Inventory(after(minute), here)), after(minute))
+        lead_times.observe(Targets(Inventory(after(minute), here)), after(minute))
     assert lead_times.watches[WEB.id].took == ()
 
 
@@ -192,7 +192,7 @@ def test_what_was_measured_on_pods_outlives_the_process_and_goes_with_its_worklo
     assert ObservedFile(tmp_path / "observed.json", restarted).load()
     assert restarted.lead_times.of(WEB.id, Policy().horizontal) == before
     restarted.lead_times.forget_others({CART.id})
-    assert restarted.lead_times.rungs() == {}
+    assert restarted.lead_times.buckets() == {}
 
 
 def test_what_a_policy_states_holds_for_its_workload_and_no_other() -> None:
@@ -214,16 +214,16 @@ def test_a_source_that_was_down_for_long_leaves_nothing_half_measured() -> None:
     lead_times = LeadTimes()
     scaled(lead_times, WEB, ready_after=6, times=4)
     waiting = pods(WEB, 20, 8)
-    lead_times.look(Targets(Inventory(after(40), (waiting,))), after(40))
-    lead_times.look(Targets(Inventory(after(41), (waiting,)), "down"), after(41))
-    lead_times.look(Targets(Inventory(after(99), (pods(WEB, 20, 20),))), after(99))
+    lead_times.observe(Targets(Inventory(after(40), (waiting,))), after(40))
+    lead_times.observe(Targets(Inventory(after(41), (waiting,)), "down"), after(41))
+    lead_times.observe(Targets(Inventory(after(99), (pods(WEB, 20, 20),))), after(99))
     assert len(lead_times.watches[WEB.id].took) == 4
 
 
 def test_what_was_measured_of_others_is_given_up_when_rows_are_compacted() -> None:
     lead_times = LeadTimes()
     minute = scaled(lead_times, WEB, CART, ready_after=1, times=1)
-    lead_times.look(Targets(Inventory(after(minute), (WEB,))), after(minute))
+    lead_times.observe(Targets(Inventory(after(minute), (WEB,))), after(minute))
     assert set(lead_times.watches) == {WEB.id, CART.id}
     lead_times.forget_others({WEB.id})
     assert set(lead_times.watches) == {WEB.id}
@@ -232,10 +232,10 @@ def test_what_was_measured_of_others_is_given_up_when_rows_are_compacted() -> No
 def test_a_restart_knows_what_was_measured_before_and_times_nothing_across_it(tmp_path: Path) -> None:
     before, later = Observed(), Observed()
     scaled(before.lead_times, WEB, ready_after=6, times=5)
-    before.lead_times.look(Targets(Inventory(after(36), (pods(WEB, 30, 9),))), after(36))
+    before.lead_times.observe(Targets(Inventory(after(36), (pods(WEB, 30, 9),))), after(36))
     ObservedFile(tmp_path / "observed.json", before).save()
     assert ObservedFile(tmp_path / "observed.json", later).load()
-    later.lead_times.look(Targets(Inventory(after(38), (pods(WEB, 30, 30),))), after(38))
+    later.lead_times.observe(Targets(Inventory(after(38), (pods(WEB, 30, 30),))), after(38))
     assert later.lead_times.watches[WEB.id].took == before.lead_times.watches[WEB.id].took
     assert resolved(WEB, later.in_force(STATED).of(WEB.id)).lead_time == minutes(8)
 
@@ -244,7 +244,7 @@ def landed(lead_times: LeadTimes, minute: int, **seconds: list[int]) -> None:
     """So long took new pods of the web on each node pool."""
     pods = tuple(StartedPod(timedelta(seconds=each), pool) for pool, times in seconds.items() for each in times)
     here = Inventory(after(minute), (WEB,), started={WEB.id: pods})
-    lead_times.look(Targets(here), after(minute))
+    lead_times.observe(Targets(here), after(minute))
 
 
 class TestNodePools:
@@ -258,7 +258,7 @@ class TestNodePools:
         landed(lead_times, 1, spot=[20] * 45, gpu=[280] * 4)
         landed(lead_times, 2, gpu=[280])
         assert lead_times.of(WEB.id, Policy().horizontal) == (minutes(6), self.SLOWER)
-        assert lead_times.rungs()[WEB.id] == minutes(6)
+        assert lead_times.buckets()[WEB.id] == minutes(6)
         assert lead_times.of(WEB.id, Policy.model_validate({"horizontal": {"lead_time": "4m"}}).horizontal).value == (
             minutes(4)
         )
@@ -352,5 +352,5 @@ class TestInTheCycle:
         daily = {CPU: lambda at: 8.0 if 60 <= (at - NOON) % DAY // MINUTE <= 75 else 2.0}
         policies = Policies(policy(lead_time=minutes(60), scale_down_stabilization=minutes(5), gate=False))
         stage = CycleOnFakes(Load(WEB, daily), policies=policies, model="seasonal-naive-day")
-        counts = [named(one, "web").wanted_replicas for one in stage.run_minutes(0, 74)]
+        counts = [named(one, "web").recommended_replicas for one in stage.run_minutes(0, 74)]
         assert min(counts) == max(counts) == 16

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from forecaster.app.outlets import NodesText
-from forecaster.cycle.node_forecast import MOST_PAIRS, NodePools
+from forecaster.cycle.node_forecast import MAX_PAIRS, NodePools
 from forecaster.errors import SourceUnavailable
 from forecaster.vertical.admission.cluster import Cluster
 from tests.support.builders import NOON, workload
@@ -46,7 +46,7 @@ def large(nodes: int = 10) -> NodePools:
     pods = [resident(f"n{i % nodes}", "250m", "512Mi", workload=f"shop/w{i}") for i in range(4 * nodes)]
     cluster = Cluster(nodes=tuple(node(f"n{i}", "2", "8Gi") for i in range(nodes)), residents=tuple(pods))
     pools = NodePools(Clusters(cluster), HOUR)
-    pools.renew([workload("web")] * (MOST_PAIRS // nodes + 1), UNUSED, UNUSED, UNUSED, NOON)
+    pools.renew([workload("web")] * (MAX_PAIRS // nodes + 1), UNUSED, UNUSED, UNUSED, NOON)
     return pools
 
 

@@ -39,31 +39,31 @@ def cycled(spread: Spread, survive: str = "node") -> tuple[Recommendation, str]:
 
 def test_as_many_stay_as_are_needed_without_the_fullest_node() -> None:
     found, told = cycled(Spread(node=1 / 3))
-    assert found.wanted_replicas == 9
+    assert found.recommended_replicas == 9
     assert found.offered == 9
     assert "3 more, so that 6 stay when the node with the most of its pods is lost" in told
 
 
 def test_a_zone_is_another_share() -> None:
     found, told = cycled(Spread(node=0.1, zone=0.5), "zone")
-    assert found.wanted_replicas == 12
+    assert found.recommended_replicas == 12
     assert "when the zone with the most of its pods is lost" in told
 
 
 def test_where_no_place_is_known_nothing_is_added_and_the_count_says_so() -> None:
     found, told = cycled(NO_SPREAD, "zone")
-    assert found.wanted_replicas == NEEDED
+    assert found.recommended_replicas == NEEDED
     assert "survive zone adds nothing: it is not known in which zone its pods are, live facts tell it" in told
 
 
 def test_where_all_pods_are_on_one_node_a_single_one_is_added() -> None:
     found, _ = cycled(Spread(node=1.0))
-    assert found.wanted_replicas == NEEDED + 1
+    assert found.recommended_replicas == NEEDED + 1
 
 
 def test_without_the_policy_a_spread_changes_nothing() -> None:
     found, told = cycled(Spread(node=1.0), "none")
-    assert found.wanted_replicas == NEEDED
+    assert found.recommended_replicas == NEEDED
     assert "survive" not in told
 
 

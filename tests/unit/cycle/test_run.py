@@ -111,7 +111,7 @@ class TestQuiet:
     def test_newest_minute_reaches_the_decision(self) -> None:
         jump = Load(workload(), {CPU: lambda at: 4.0 if at > NOON else 2.0})
         before, now = CycleOnFakes(jump).run_minutes(0, 1)
-        assert [one.recommendations[0].wanted_replicas for one in (before, now)] == [4, 8]
+        assert [one.recommendations[0].recommended_replicas for one in (before, now)] == [4, 8]
         assert now.recommendations[0].signals[0].measured_at == after(1)
 
     def test_report_counts_verdicts_series_and_the_age_of_samples(self) -> None:
@@ -133,7 +133,7 @@ class TestOptionalWork:
         stage = CycleOnFakes(load(cpu=3.0), learns_first=False)
         stage.cycle.sizes = BrokenSizes()
         outcome = stage.run()
-        assert named(outcome, "web").wanted_replicas == 6
+        assert named(outcome, "web").recommended_replicas == 6
         (failure,) = outcome.report.failures
         assert re.fullmatch(r"sizes: RuntimeError: no size today \(cycle/\w+\.py:\d+\)", failure)
         assert len(stage.publisher.published) == 1
@@ -142,7 +142,7 @@ class TestOptionalWork:
         stage = CycleOnFakes(load(cpu=3.0), learns_first=False)
         stage.cycle.budget = timedelta(seconds=2)
         outcome = stage.run()
-        assert named(outcome, "web").wanted_replicas == 6
+        assert named(outcome, "web").recommended_replicas == 6
         assert outcome.report.late_steps == ("fits", "sizes", "gates", "scores")
 
     def test_a_service_forecasts_from_its_second_cycle_on(self) -> None:
@@ -218,7 +218,7 @@ class TestSourceDown:
         stage.source.down = nobody_answers()
         stage.run(after(1))
         stage.source.down = None
-        assert stage.run(after(2)).recommendations[0].wanted_replicas == 8
+        assert stage.run(after(2)).recommendations[0].recommended_replicas == 8
 
 
 class TestSignalRefused:
@@ -298,7 +298,7 @@ class TestWorkload:
         stage.source.loads.remove(falling)
         stage.run(after(1))
         stage.source.loads.insert(0, falling)
-        assert named(stage.run(after(2)), "away").wanted_replicas == 8
+        assert named(stage.run(after(2)), "away").recommended_replicas == 8
 
     def test_that_disappears_gives_its_history_back_in_time(self) -> None:
         settings = CycleOnFakes().history.settings.model_copy(update={"forget_after": timedelta(hours=3)})
@@ -340,7 +340,7 @@ class TestWorkload:
             policies=Policies(Policy(), ((PolicySelector(name="cart"), own),)),
         )
         outcome = stage.run()
-        assert [named(outcome, name).wanted_replicas for name in ("web", "cart")] == [18, 5]
+        assert [named(outcome, name).recommended_replicas for name in ("web", "cart")] == [18, 5]
         forecast = named(outcome, "cart").signals[0].forecast
         assert forecast is not None
         assert (forecast.begin, forecast.until) == (after(10), after(13))
@@ -362,7 +362,7 @@ class TestModelThatFails:
             "forecast of cpu: the model failed with ZeroDivisionError: no fit today (1 of 1 parts)",
         )
         (one,) = (one for one in outcome.recommendations if one.id == WEB)
-        assert (one.wanted_replicas, one.replicas.reason) == (6, Reason.FALLBACK)
+        assert (one.recommended_replicas, one.replicas.reason) == (6, Reason.FALLBACK)
         assert "no fit today" in one.replicas.message
 
     def test_when_it_is_asked_costs_its_own_workloads_their_forecast(self) -> None:
@@ -412,7 +412,7 @@ class TestKeeping:
         stage.run()
         stage.run(after(360))
         back, settled = stage.run_minutes(1, 2)
-        assert named(back, "web").wanted_replicas == named(settled, "web").wanted_replicas == 6
+        assert named(back, "web").recommended_replicas == named(settled, "web").recommended_replicas == 6
         assert named(back, "web").signals[0].measured_at == after(1)
         assert settled.report.failures == ()
         assert not np.isnan(kept(stage.history, CPU, WEB)).any()
@@ -529,7 +529,7 @@ def test_a_forecast_of_the_daily_peak_raises_the_count_before_the_load_comes() -
     (one,) = CycleOnFakes(Load(workload(), {CPU: daily}), model="seasonal-naive-day").run().recommendations
     assert isinstance(one.replicas, Scale)
     assert one.replicas.reason is Reason.FORECAST
-    assert one.wanted_replicas >= 7
+    assert one.recommended_replicas >= 7
 
 
 class TestWhatIf:
@@ -537,9 +537,9 @@ class TestWhatIf:
         stage = CycleOnFakes(load("web", cpu=3.0))
         before = stage.run()
         other = Policies(Policy(horizontal=HorizontalPolicy(gate=False, max_replicas=5)))
-        assert named(before, "web").wanted_replicas == 6
+        assert named(before, "web").recommended_replicas == 6
         (what,) = stage.cycle.what_if(other, NOON)
-        assert what.wanted_replicas == 5
+        assert what.recommended_replicas == 5
         assert [clamp.rule for clamp in what.clamps] == ["bounds"]
 
     def test_of_the_same_policy_is_the_same_record(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from forecaster.cycle.targets import Roster
+from forecaster.cycle.targets import WorkloadTracker
 from forecaster.domain.decision import Hold, Reason
 from tests.support.builders import NOON, after, workload
 from tests.support.fakes import CycleOnFakes, FakeSource, load, named, nobody_answers
@@ -12,26 +12,26 @@ from tests.support.fakes import CycleOnFakes, FakeSource, load, named, nobody_an
 FLEET = tuple(load(f"web-{i}") for i in range(10))
 
 
-def listed(roster: Roster, source: FakeSource, minute: int) -> list[str]:
-    return [one.id.name for one in roster.find(source, after(minute)).inventory.workloads]
+def listed(tracker: WorkloadTracker, source: FakeSource, minute: int) -> list[str]:
+    return [one.id.name for one in tracker.find(source, after(minute)).inventory.workloads]
 
 
 class TestSource:
     def test_that_answers_replaces_what_was_known(self) -> None:
-        roster, source = Roster(), FakeSource([*FLEET, load("gone")])
-        roster.find(source, NOON)
+        tracker, source = WorkloadTracker(), FakeSource([*FLEET, load("gone")])
+        tracker.find(source, NOON)
         source.loads = [*FLEET, load("new")]
-        assert listed(roster, source, 1) == [*(f"web-{i}" for i in range(10)), "new"]
+        assert listed(tracker, source, 1) == [*(f"web-{i}" for i in range(10)), "new"]
 
     def test_that_is_down_leaves_what_was_known_and_says_why(self) -> None:
-        roster, source = Roster(), FakeSource(list(FLEET))
-        roster.find(source, NOON)
+        tracker, source = WorkloadTracker(), FakeSource(list(FLEET))
+        tracker.find(source, NOON)
         source.down = nobody_answers()
-        targets = roster.find(source, after(1))
+        targets = tracker.find(source, after(1))
         assert (len(targets.inventory.workloads), targets.down) == (10, str(nobody_answers()))
 
     def test_that_was_never_up_leaves_none(self) -> None:
-        assert listed(Roster(), FakeSource([], down=nobody_answers()), 0) == []
+        assert listed(WorkloadTracker(), FakeSource([], down=nobody_answers()), 0) == []
 
 
 class TestCollapse:
@@ -72,30 +72,30 @@ class TestCollapse:
         assert stage.cycle.decider.observed.fleet.row == rows
 
     def test_is_believed_after_a_quarter_of_an_hour(self) -> None:
-        roster, source = Roster(), FakeSource(list(FLEET))
-        roster.find(source, NOON)
+        tracker, source = WorkloadTracker(), FakeSource(list(FLEET))
+        tracker.find(source, NOON)
         source.loads = list(FLEET[5:])
-        assert [len(listed(roster, source, minute)) for minute in (1, 15, 16)] == [10, 10, 5]
+        assert [len(listed(tracker, source, minute)) for minute in (1, 15, 16)] == [10, 10, 5]
 
     def test_of_everything_is_believed_after_a_day(self) -> None:
         """A kube-state-metrics that stays away, or a clock that is hours ahead: 404 would say that it was deleted."""
-        roster, source = Roster(), FakeSource(list(FLEET))
-        roster.find(source, NOON)
+        tracker, source = WorkloadTracker(), FakeSource(list(FLEET))
+        tracker.find(source, NOON)
         source.loads = []
-        assert [len(listed(roster, source, hours * 60)) for hours in (1, 24, 25)] == [10, 10, 0]
+        assert [len(listed(tracker, source, hours * 60)) for hours in (1, 24, 25)] == [10, 10, 0]
 
     @pytest.mark.parametrize(("gone", "held"), [(1, 0), (2, 0), (3, 0), (4, 4), (5, 5)])
     def test_is_no_name_for_a_few_that_were_deleted(self, gone: int, held: int) -> None:
-        roster, source = Roster(), FakeSource(list(FLEET))
-        roster.find(source, NOON)
+        tracker, source = WorkloadTracker(), FakeSource(list(FLEET))
+        tracker.find(source, NOON)
         source.loads = list(FLEET[gone:])
-        assert len(listed(roster, source, 1)) == 10 - gone + held
+        assert len(listed(tracker, source, 1)) == 10 - gone + held
 
     def test_of_the_last_workload_is_held_too(self) -> None:
-        roster, source = Roster(), FakeSource([load("web")])
-        roster.find(source, NOON)
+        tracker, source = WorkloadTracker(), FakeSource([load("web")])
+        tracker.find(source, NOON)
         source.loads = []
-        assert listed(roster, source, 1) == ["web"]
+        assert listed(tracker, source, 1) == ["web"]
 
     def test_of_one_is_held_where_the_list_is_partial_by_its_own_word(self) -> None:
         stage = CycleOnFakes(*FLEET)
@@ -127,4 +127,4 @@ def test_a_workload_that_is_told_in_part_is_held_and_the_others_go_on() -> None:
     stage.source.partly = {workload("web").id: "no series tells the maxReplicas of its HPA web"}
     outcome = stage.run()
     assert named(outcome, "web").replicas == Hold(Reason.SOURCE_DOWN, "no series tells the maxReplicas of its HPA web")
-    assert named(outcome, "cart").wanted_replicas == 8
+    assert named(outcome, "cart").recommended_replicas == 8

@@ -37,7 +37,7 @@ def recommended(one: Workload, requests: float | None = None, cpu: float = 0.0) 
 
 def test_by_cpu_alone_the_last_pod_stays_and_it_is_said_why() -> None:
     one = recommended(workload(replicas=4))
-    assert (one.wanted_replicas, one.offered) == (1, 1)
+    assert (one.recommended_replicas, one.offered) == (1, 1)
     assert "no signal that decides is measured without pods" in "\n".join(explanation(one))
 
 
@@ -48,9 +48,9 @@ def test_by_cpu_alone_one_that_is_at_zero_is_not_woken_and_it_is_said_why() -> N
 
 
 def test_by_requests_the_last_pod_is_taken_and_comes_back() -> None:
-    assert recommended(workload(replicas=4, autoscaler=BY_REQUESTS), requests=0.0).wanted_replicas == 0
-    assert recommended(workload(replicas=0, autoscaler=BY_REQUESTS), requests=350.0).wanted_replicas == 4
+    assert recommended(workload(replicas=4, autoscaler=BY_REQUESTS), requests=0.0).recommended_replicas == 0
+    assert recommended(workload(replicas=0, autoscaler=BY_REQUESTS), requests=350.0).recommended_replicas == 4
 
 
 def test_beside_cpu_requests_bring_it_back() -> None:
-    assert recommended(workload(replicas=0, autoscaler=BY_BOTH), requests=350.0).wanted_replicas == 4
+    assert recommended(workload(replicas=0, autoscaler=BY_BOTH), requests=350.0).recommended_replicas == 4

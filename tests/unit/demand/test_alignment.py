@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from forecaster.demand.alignment import RememberedRows, rows_among
+from forecaster.demand.alignment import CachedRows, rows_among
 
 
 def test_the_row_of_each_key_is_found_and_one_that_is_absent_has_none() -> None:
@@ -11,14 +11,14 @@ def test_the_row_of_each_key_is_found_and_one_that_is_absent_has_none() -> None:
 
 
 def test_the_same_keys_in_the_same_rows_are_looked_up_once() -> None:
-    known, row = RememberedRows(), {"a": 0, "b": 1}
+    known, row = CachedRows(), {"a": 0, "b": 1}
     found = known.of(("b", "a"), row)
     assert known.of(("b", "a"), row) is found
     assert known.of(("a", "b"), row).tolist() == [0, 1]
 
 
 def test_a_row_that_was_added_and_rows_that_were_replaced_are_seen() -> None:
-    known, row = RememberedRows(), {"a": 0}
+    known, row = CachedRows(), {"a": 0}
     assert known.of(("b", "a"), row).tolist() == [-1, 0]
     row["b"] = 1
     assert known.of(("b", "a"), row).tolist() == [1, 0]

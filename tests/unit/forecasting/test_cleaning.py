@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from forecaster.demand.fresh import DemandContext, FreshHistory, fresh
-from forecaster.domain.outlook import PeakForecast
+from forecaster.domain.forecast import PeakForecast
 from forecaster.domain.report import MaskedShare
 from forecaster.domain.signal import CPU
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
@@ -56,8 +56,8 @@ def _windows(values: np.ndarray, end: datetime) -> tuple[Window, Window]:
 
 
 def group_of(seen: FreshHistory) -> ShardHistory:
-    assert seen.around
-    return ShardHistory((WEB.id,), np.array([0]), seen, seen.around)
+    assert seen.context
+    return ShardHistory((WEB.id,), np.array([0]), seen, seen.context)
 
 
 def forecast(seen: Days, model: str = "adaptive", passed: int = 0) -> PeakForecast:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from forecaster.demand.fresh import FreshHistory
-from forecaster.domain.outlook import PeakForecast
+from forecaster.domain.forecast import PeakForecast
 from forecaster.domain.signal import CPU
 from forecaster.domain.window import FIVE_MINUTES, Window
 from forecaster.domain.workload import WorkloadId

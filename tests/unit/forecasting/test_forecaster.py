@@ -11,7 +11,7 @@ import pytest
 
 import models
 from forecaster.demand.fresh import FreshHistory
-from forecaster.domain.outlook import PeakForecast, Unknown
+from forecaster.domain.forecast import PeakForecast, Unknown
 from forecaster.domain.signal import CPU, MEMORY
 from forecaster.domain.window import FIVE_MINUTES, Window
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan, steps_between

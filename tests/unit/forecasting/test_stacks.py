@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from forecaster.demand.fresh import FreshHistory
-from forecaster.domain.outlook import PeakForecast
+from forecaster.domain.forecast import PeakForecast
 from forecaster.domain.signal import CPU
 from forecaster.domain.window import FIVE_MINUTES, Window
 from forecaster.forecasting import shards, stacks
@@ -132,7 +132,7 @@ def test_a_window_that_few_want_is_asked_for_them_alone(monkeypatch: pytest.Monk
 
 def test_workloads_with_windows_of_their_own_are_asked_for_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """Asked of all at once, a namespace of 5,000 such workloads would take the service minutes and gigabytes."""
-    monkeypatch.setattr(stacks, "FEW_TOGETHER", 2)
+    monkeypatch.setattr(stacks, "MAX_WINDOWS_AT_ONCE", 2)
     one = Forecaster("adaptive", timedelta(hours=1), signals={CPU: Shards(Adaptive(replays=4))})
     own = {PeakSpan(minutes(3 + 5 * row), minutes(3)): IDS[row : row + 1] for row in range(COUNT)}
     whole = one.peaks(CPU, seen(), own, NOON)

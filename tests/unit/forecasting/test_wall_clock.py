@@ -16,7 +16,7 @@ from forecaster.cycle.load_forecast import PodLoads
 from forecaster.demand.fresh import FreshHistory
 from forecaster.demand.latest import DayAgo
 from forecaster.domain.clock import clock_changes, time_by_clock
-from forecaster.domain.outlook import PeakForecast
+from forecaster.domain.forecast import PeakForecast
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import CPU

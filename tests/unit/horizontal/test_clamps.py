@@ -25,12 +25,12 @@ REPAIR = ScheduledEvent(name="repair", freeze=True, start=after(-5), end=after(6
 class TestSurge:
     def test_a_forecast_moves_no_further_than_its_radius(self) -> None:
         one = decided(outlooks(cpu=10.0, cpu_ahead=50.0), of=workload(replicas=20), under=policy(surge=0.5))
-        assert one.wanted_replicas == 30
+        assert one.recommended_replicas == 30
         assert [clamp.rule for clamp in one.clamps] == ["forecast", "blast radius"]
 
     def test_what_is_measured_is_not_bounded(self) -> None:
         one = decided(outlooks(cpu=25.0, cpu_ahead=50.0), of=workload(replicas=20), under=policy(surge=0.5))
-        assert one.wanted_replicas == 50
+        assert one.recommended_replicas == 50
 
     def test_four_pods_are_always_allowed(self) -> None:
         counts = np.array([9]), np.array([2]), np.array([0.05]), np.array([2])
@@ -38,12 +38,12 @@ class TestSurge:
 
     def test_a_forecast_that_keeps_some_of_what_measured_demand_gives_back_is_not_held_at_the_radius(self) -> None:
         one = decided(outlooks(cpu=2.0, cpu_ahead=3.0), of=workload(replicas=20), under=policy(surge=0.5))
-        assert one.wanted_replicas == 6
+        assert one.recommended_replicas == 6
 
     def test_a_forecast_below_a_burst_does_not_hold_the_count_below_both(self) -> None:
         seen = outlooks(cpu=40.0, cpu_ahead=35.0)
         one = decided(seen, of=workload(replicas=20), under=policy(surge=0.1, scale_in_by_forecast=True))
-        assert one.wanted_replicas == 70
+        assert one.recommended_replicas == 70
 
 
 class TestOutage:
@@ -52,7 +52,7 @@ class TestOutage:
     def at(self, minute: float, cpu: float, state: State, *, pods: int = 8) -> tuple[int, State]:
         seen = outlooks(cpu=cpu, cpu_ahead=max(cpu, 0.1))
         one, state = decide(workload(replicas=pods), seen, self.KEEPS, state, after(minute))
-        return one.wanted_replicas, state
+        return one.recommended_replicas, state
 
     def test_load_that_has_gone_leaves_the_pods_where_they_were(self) -> None:
         _, state = self.at(0, 4.0, NOTHING_BEFORE)
@@ -91,14 +91,14 @@ class TestOutage:
 class TestEvents:
     def test_a_floor_is_raised_a_lead_time_before(self) -> None:
         one = decided(outlooks(cpu=2.0), under=policy(events=(SALE,), lead_time="3m"))
-        assert one.wanted_replicas == 12
+        assert one.recommended_replicas == 12
         assert "sale until 13:00 UTC" in one.clamps[-1].why
 
     def test_and_not_earlier(self) -> None:
-        assert decided(outlooks(cpu=2.0), under=policy(events=(SALE,), lead_time="1m")).wanted_replicas == 4
+        assert decided(outlooks(cpu=2.0), under=policy(events=(SALE,), lead_time="1m")).recommended_replicas == 4
 
     def test_the_maximum_is_still_the_maximum(self) -> None:
-        assert decided(outlooks(cpu=2.0), under=policy(events=(SALE,), max_replicas=6)).wanted_replicas == 6
+        assert decided(outlooks(cpu=2.0), under=policy(events=(SALE,), max_replicas=6)).recommended_replicas == 6
 
     def test_a_maintenance_window_changes_nothing(self) -> None:
         verdict = decided(outlooks(cpu=9.0), under=policy(events=(REPAIR,))).replicas
@@ -114,7 +114,7 @@ class TestMaximaOfEvents:
 
     def wanted(self, *events: ScheduledEvent, lead: str = "3m", cpu: float = 2.0) -> tuple[int | None, str]:
         one = decided(outlooks(cpu=cpu, cpu_ahead=5.0), under=policy(events=events, lead_time=lead))
-        return one.wanted_replicas, " ".join(clamp.why for clamp in one.clamps if clamp.rule == "event maximum")
+        return one.recommended_replicas, " ".join(clamp.why for clamp in one.clamps if clamp.rule == "event maximum")
 
     def test_a_forecast_asks_for_no_more(self) -> None:
         assert self.wanted(self.NIGHT) == (6, "night allows 6 until 13:00 UTC; measured demand asks for 4")
@@ -171,7 +171,7 @@ class TestMaximaOfEvents:
         under = policy(events=(self.NIGHT,), lead_time="3m", scale_down_stabilization="5m")
         before = recommended_before((10, 2))
         one = decided(outlooks(cpu=2.0, cpu_ahead=5.0), of=workload(replicas=10), under=under, state=before)
-        assert one.wanted_replicas == 10
+        assert one.recommended_replicas == 10
         assert [clamp.rule for clamp in one.clamps] == ["forecast", "event maximum", "stabilization"]
 
 
@@ -190,25 +190,25 @@ class TestWorth:
     def test_gives_back_what_neither_load_nor_forecast_needs(self) -> None:
         under = policy(sizing="newsvendor", scale_in_by_forecast=True)
         one = decided(self.seen(1.2, (1.0, 1.2, 1.6)), of=workload(replicas=8), under=under)
-        assert one.wanted_replicas == 2
+        assert one.recommended_replicas == 2
         assert "each pod is expected to be used for 10% or more" in one.clamps[0].why
 
     def test_keeps_a_pod_that_is_there_and_still_of_some_use(self) -> None:
         under = policy(sizing="newsvendor", scale_in_by_forecast=True)
         peaks = (1.0, 1.2, 2.3)
-        assert decided(self.seen(1.2, peaks), of=workload(replicas=2), under=under).wanted_replicas == 2
-        assert decided(self.seen(1.2, peaks), of=workload(replicas=3), under=under).wanted_replicas == 3
+        assert decided(self.seen(1.2, peaks), of=workload(replicas=2), under=under).recommended_replicas == 2
+        assert decided(self.seen(1.2, peaks), of=workload(replicas=3), under=under).recommended_replicas == 3
 
     def test_goes_beyond_full_pods(self) -> None:
         under = policy(sizing="newsvendor", scale_in_by_forecast=True)
-        assert decided(self.seen(4.0, (4.0, 4.0, 4.0)), under=under).wanted_replicas > 4
+        assert decided(self.seen(4.0, (4.0, 4.0, 4.0)), under=under).recommended_replicas > 4
 
     def test_wakes_a_workload_from_zero_before_the_load(self) -> None:
         under = policy(sizing="newsvendor", scale_in_by_forecast=True, min_replicas=0)
         coming, nothing = (self.seen(0.0, peaks, "requests") for peaks in ((2.0, 3.0, 4.0), (0.0, 0.0, 0.0)))
         asleep, awake = (workload(replicas=count, autoscaler=hpa(EACH_ONE)) for count in (0, 2))
-        assert decided(coming, of=asleep, under=under).wanted_replicas >= 3
-        assert decided(nothing, of=awake, under=under).wanted_replicas == 0
+        assert decided(coming, of=asleep, under=under).recommended_replicas >= 3
+        assert decided(nothing, of=awake, under=under).recommended_replicas == 0
 
     def test_stays_asleep_where_only_one_quantile_is_known(self) -> None:
         under = policy(sizing="newsvendor", scale_in_by_forecast=True, min_replicas=0)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from forecaster.domain.decision import Clamp, Hold, Reason, Recommendation, Scale
-from forecaster.domain.outlook import Measured
+from forecaster.domain.forecast import Measured
 from forecaster.domain.signal import CPU
 from forecaster.domain.workload import Resources, Target, TargetType
 from forecaster.horizontal.codes import GONE
@@ -39,7 +39,7 @@ def scaled(one: Recommendation) -> tuple[int, Reason]:
 
 def held(one: Recommendation) -> Reason:
     assert isinstance(one.replicas, Hold), one.replicas
-    assert one.wanted_replicas == one.replicas_now
+    assert one.recommended_replicas == one.replicas_now
     return one.replicas.reason
 
 
@@ -187,7 +187,7 @@ class TestHold:
         earlier = recommended_before((9, 2))
         one = decided(outlooks(cpu=1.0), state=earlier, under=policy(scale_down_stabilization=minutes(5)))
         silent = decided(outlooks(cpu=NO_SAMPLE), state=earlier)
-        assert (one.wanted_replicas, silent.wanted_replicas) == (9, 4)
+        assert (one.recommended_replicas, silent.recommended_replicas) == (9, 4)
 
 
 class TestTargets:
@@ -305,7 +305,7 @@ class TestStabilization:
     @pytest.mark.parametrize(("age", "replicas"), [(5.0, 7), (5.01, 2)])
     def test_goes_down_only_to_the_highest_recommendation_of_the_window(self, age: float, replicas: int) -> None:
         one = decided(outlooks(cpu=1.0), state=recommended_before((7, age)), under=self.FIVE)
-        assert one.wanted_replicas == replicas
+        assert one.recommended_replicas == replicas
 
     def test_does_not_slow_going_up(self) -> None:
         assert scaled(decided(outlooks(cpu=3.0), state=recommended_before((1, 1)), under=self.FIVE))[0] == 6
@@ -325,7 +325,7 @@ class TestRecord:
             ("stabilization", 6, 9),
             ("bounds", 9, 8),
         ]
-        assert one.wanted_replicas == 8
+        assert one.recommended_replicas == 8
 
     def test_a_step_that_changes_nothing_is_left_out(self) -> None:
         assert decided(outlooks(cpu=2.0, cpu_ahead=2.0)).clamps == ()

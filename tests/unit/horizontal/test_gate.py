@@ -11,17 +11,17 @@ from hypothesis import strategies as st
 
 from forecaster.domain.decision import Reason, Scale
 from forecaster.horizontal.gate import BETTER, best
-from forecaster.horizontal.standing import (
+from forecaster.horizontal.gate_states import (
     ACTING,
-    LEAST_SHORT,
+    GATE_STATES,
+    MIN_SHORTAGE,
     MODEL,
     OBSERVE,
     PROMOTED,
-    STANDINGS,
     Gate,
     GateForecaster,
     Gates,
-    Standing,
+    GateState,
 )
 from tests.support.builders import NOON, outlooks, policy
 from tests.support.gates import NEW, Days, Way, evidence_of, gate_of, judged
@@ -43,26 +43,26 @@ PROMOTED_ONE = replace(
 )
 
 
-def standing(gates: Gates) -> Standing:
+def standing(gates: Gates) -> GateState:
     return gate_of(gates).standing
 
 
 def test_a_new_workload_is_observed() -> None:
-    assert gate_of(NEW) == Gate(Standing.OBSERVE, GateForecaster.MODEL, None, "not judged yet")
+    assert gate_of(NEW) == Gate(GateState.OBSERVE, GateForecaster.MODEL, None, "not judged yet")
 
 
 def test_good_evidence_makes_a_trial_and_once_more_lets_it_act() -> None:
-    assert standing(after_all(evidence(0.05))) is Standing.TRIAL
-    assert standing(after_all(evidence(0.05), evidence(0.06))) is Standing.ACTING
+    assert standing(after_all(evidence(0.05))) is GateState.TRIAL
+    assert standing(after_all(evidence(0.05), evidence(0.06))) is GateState.ACTING
 
 
 def test_a_trial_that_fails_is_over() -> None:
-    assert standing(after_all(evidence(0.05), evidence(0.12))) is Standing.OBSERVE
+    assert standing(after_all(evidence(0.05), evidence(0.12))) is GateState.OBSERVE
 
 
 def test_what_is_worse_is_demoted_and_says_so() -> None:
     gate = gate_of(after_all(evidence(0.11), gates=PROMOTED_ONE))
-    assert gate.standing is Standing.OBSERVE
+    assert gate.standing is GateState.OBSERVE
     assert gate.why == (
         "it acted before; for the same pod-hours decisions by the model left 11.00% of the demand short on the 3 days "
         "judged, measured demand alone 10.00%"
@@ -72,7 +72,7 @@ def test_what_is_worse_is_demoted_and_says_so() -> None:
 def test_between_the_margins_every_forecast_stays_where_it_is() -> None:
     between = evidence(0.1 * (BETTER + 1) / 2)
     assert gate_of(after_all(between, gates=PROMOTED_ONE)) == gate_of(PROMOTED_ONE)
-    assert standing(after_all(between, between)) is Standing.OBSERVE
+    assert standing(after_all(between, between)) is GateState.OBSERVE
 
 
 def test_no_evidence_and_hours_of_it_change_nothing() -> None:
@@ -81,18 +81,18 @@ def test_no_evidence_and_hours_of_it_change_nothing() -> None:
 
 def test_yesterday_is_used_where_it_decides_better() -> None:
     gate = gate_of(after_all(evidence(0.08, seasonal=0.04), evidence(0.08, seasonal=0.04)))
-    assert (gate.standing, gate.forecaster) == (Standing.ACTING, GateForecaster.SEASONAL)
+    assert (gate.standing, gate.forecaster) == (GateState.ACTING, GateForecaster.SEASONAL)
 
 
 def test_a_difference_that_is_no_shortage_leaves_it_to_the_model() -> None:
-    assert best(evidence_of([evidence(LEAST_SHORT / 2, seasonal=0.0)])) == MODEL
+    assert best(evidence_of([evidence(MIN_SHORTAGE / 2, seasonal=0.0)])) == MODEL
 
 
 def test_where_nothing_is_short_there_is_something_to_gain_only_if_pods_are_saved() -> None:
     saves = Days(3.0, 0.0, Way(0.0, saving=0.2))
     idle = Days(3.0, 0.0, Way(0.0, saving=0.01))
-    assert standing(after_all(saves, saves)) is Standing.ACTING
-    assert standing(after_all(idle, idle)) is Standing.OBSERVE
+    assert standing(after_all(saves, saves)) is GateState.ACTING
+    assert standing(after_all(idle, idle)) is GateState.OBSERVE
 
 
 def test_noise_takes_no_forecast_its_say_and_keeps_none_out() -> None:
@@ -102,18 +102,18 @@ def test_noise_takes_no_forecast_its_say_and_keeps_none_out() -> None:
         return Days(3.0, 0.0007, Way(0.0010, saving=saving, noise=noise))
 
     by_chance = nearly_perfect(saving=0.0, noise=0.0005)
-    assert standing(after_all(by_chance, by_chance, gates=PROMOTED_ONE)) is Standing.ACTING
-    assert standing(after_all(by_chance, by_chance)) is Standing.ACTING
+    assert standing(after_all(by_chance, by_chance, gates=PROMOTED_ONE)) is GateState.ACTING
+    assert standing(after_all(by_chance, by_chance)) is GateState.ACTING
     assert "a difference that chance explains" in after_all(by_chance, by_chance).why(0)
     dearer = nearly_perfect(saving=-0.05, noise=0.0005)
-    assert standing(after_all(dearer, dearer)) is Standing.OBSERVE
+    assert standing(after_all(dearer, dearer)) is GateState.OBSERVE
     worse = nearly_perfect(saving=0.05, noise=0.0001)
-    assert standing(after_all(worse, gates=PROMOTED_ONE)) is Standing.OBSERVE
+    assert standing(after_all(worse, gates=PROMOTED_ONE)) is GateState.OBSERVE
 
 
 def test_decisions_that_cannot_be_as_lean_never_act() -> None:
     dear = Days(3.0, 0.1, None)
-    assert standing(after_all(dear, dear)) is Standing.OBSERVE
+    assert standing(after_all(dear, dear)) is GateState.OBSERVE
 
 
 def test_rows_are_judged_apart_and_a_row_with_fewer_targets_by_those_it_has() -> None:
@@ -128,7 +128,7 @@ def test_rows_are_judged_apart_and_a_row_with_fewer_targets_by_those_it_has() ->
     from forecaster.horizontal import gate  # noqa: PLC0415  the arrays themselves
 
     gates = gate.judged(NEW.take(np.array([0, 0])), rows, NOON.timestamp())
-    assert [gates.gate(row).standing for row in (0, 1)] == [Standing.TRIAL, Standing.OBSERVE]
+    assert [gates.gate(row).standing for row in (0, 1)] == [GateState.TRIAL, GateState.OBSERVE]
 
 
 def test_columns_are_saved_as_plain_arrays() -> None:
@@ -146,16 +146,16 @@ def test_a_model_that_is_worse_than_both_baselines_never_acts(
     earlier: list[Days], model: float, reactive: float, seasonal: float
 ) -> None:
     gate = gate_of(after_all(*earlier, evidence(model, reactive, seasonal)))
-    if gate.standing is Standing.ACTING and gate.forecaster is GateForecaster.MODEL:
-        assert model < max(reactive, LEAST_SHORT) or model <= seasonal
+    if gate.standing is GateState.ACTING and gate.forecaster is GateForecaster.MODEL:
+        assert model < max(reactive, MIN_SHORTAGE) or model <= seasonal
 
 
 @pytest.mark.parametrize(
     ("gate", "state"),
     [
-        (Gate(Standing.OBSERVE, why="because"), "learning"),
-        (Gate(Standing.TRIAL, GateForecaster.MODEL, NOON, "because", judged=True), "observing"),
-        (Gate(Standing.OBSERVE, GateForecaster.MODEL, NOON, "because", judged=True), "held back"),
+        (Gate(GateState.OBSERVE, why="because"), "learning"),
+        (Gate(GateState.TRIAL, GateForecaster.MODEL, NOON, "because", judged=True), "observing"),
+        (Gate(GateState.OBSERVE, GateForecaster.MODEL, NOON, "because", judged=True), "held back"),
     ],
     ids=["new", "trial", "judged"],
 )
@@ -165,14 +165,14 @@ def test_a_forecast_that_does_not_act_is_recorded_and_moves_nothing(gate: Gate, 
     assert (one.replicas.replicas, one.replicas.reason) == (4, Reason.GATED)
     assert one.replicas.message == f"measured demand alone; forecast {state}: because"
     assert one.signals[0].forecast_replicas == 18
-    assert one.watched
+    assert one.shadow
 
 
 def test_without_a_gate_in_the_policy_it_has_its_say() -> None:
-    watched = Gate(Standing.OBSERVE)
-    assert decided(outlooks(cpu=2.0, cpu_ahead=9.0), under=policy(gate=False), gate=watched).wanted_replicas == 18
+    watched = Gate(GateState.OBSERVE)
+    assert decided(outlooks(cpu=2.0, cpu_ahead=9.0), under=policy(gate=False), gate=watched).recommended_replicas == 18
 
 
 def test_standings_are_coded_in_their_order() -> None:
-    assert STANDINGS[OBSERVE] is Standing.OBSERVE
-    assert STANDINGS[ACTING] is Standing.ACTING
+    assert GATE_STATES[OBSERVE] is GateState.OBSERVE
+    assert GATE_STATES[ACTING] is GateState.ACTING

@@ -9,7 +9,7 @@ from forecaster.domain.policy import Policy
 from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import Target, TargetType, Workload
 from forecaster.horizontal import hpa_next
-from forecaster.horizontal.standing import Gate
+from forecaster.horizontal.gate_states import Gate
 from forecaster.hpa.behavior import Behavior, ScalingPolicy, ScalingRules
 from forecaster.publish.values import values_for
 from tests.support.builders import CPU_HALF, NO_SAMPLE, NOON, hpa, outlooks, policy, workload

@@ -11,10 +11,10 @@ from forecaster.domain.policy import HorizontalPolicy
 from forecaster.horizontal.lead_time import (
     DEFAULT_LEAD_TIME,
     FAR,
-    LADDER,
+    LEAD_TIME_BUCKETS,
     MAX_LEAD_TIME,
+    MAX_SCALE_UPS,
     MIN_SCALE_UPS,
-    SCALE_UPS_KEPT,
     ScaleUpWatch,
     interrupted,
     lead_time,
@@ -79,22 +79,22 @@ def after_scale_ups(*took: float) -> ScaleUpWatch:
 
 
 def test_five_scale_ups_put_a_lead_time_in_force() -> None:
-    assert after_scale_ups(*[4] * 4).rung is None
-    assert after_scale_ups(*[4] * 5).rung == minutes(5)
+    assert after_scale_ups(*[4] * 4).bucket is None
+    assert after_scale_ups(*[4] * 5).bucket == minutes(5)
 
 
 def test_a_single_accident_of_five_does_not_count() -> None:
-    assert after_scale_ups(4, 4, 14, 4, 4).rung == minutes(5)
+    assert after_scale_ups(4, 4, 14, 4, 4).bucket == minutes(5)
 
 
 def test_pods_that_became_much_slower_are_believed_at_once() -> None:
-    assert after_scale_ups(*[1] * 5, 9, 9).rung == minutes(10)
+    assert after_scale_ups(*[1] * 5, 9, 9).bucket == minutes(10)
 
 
 def test_a_lead_time_that_is_a_little_short_stays_until_it_was_short_five_times() -> None:
     """Ten minutes are in force, eleven are needed."""
-    assert after_scale_ups(*[9] * 5, *[10] * 5).rung == minutes(10)
-    assert after_scale_ups(*[9] * 5, *[10] * 6).rung == minutes(12)
+    assert after_scale_ups(*[9] * 5, *[10] * 5).bucket == minutes(10)
+    assert after_scale_ups(*[9] * 5, *[10] * 6).bucket == minutes(12)
 
 
 class TestPodsThatWaitForANode:
@@ -120,30 +120,30 @@ class TestPodsThatWaitForANode:
 
     def test_are_believed_where_all_do_up_to_the_bound_which_names_the_setting(self) -> None:
         one = after_scale_ups(*[170] * 5)
-        assert one.rung == MAX_LEAD_TIME
+        assert one.bucket == MAX_LEAD_TIME
         assert "state lead_time in the policy" in measured(MAX_LEAD_TIME, one.took).origin
 
 
 def test_quicker_pods_lower_it_late_and_it_does_not_go_back_and_forth() -> None:
-    assert after_scale_ups(*[9] * 5, *[1] * 50).rung == minutes(2)
-    rungs = {after_scale_ups(*([9, 10] * 30)[:count]).rung for count in range(10, 60)}
-    assert len(rungs) == 1
+    assert after_scale_ups(*[9] * 5, *[1] * 50).bucket == minutes(2)
+    buckets = {after_scale_ups(*([9, 10] * 30)[:count]).bucket for count in range(10, 60)}
+    assert len(buckets) == 1
 
 
 @given(st.lists(st.floats(0, 14), min_size=MIN_SCALE_UPS, max_size=60))
 def test_what_is_in_force_is_a_step_of_the_ladder_and_no_shorter_than_what_is_usual(took: list[float]) -> None:
-    rung = after_scale_ups(*took).rung
-    assert rung in LADDER
-    usual = sorted(took[-SCALE_UPS_KEPT:])[len(took[-SCALE_UPS_KEPT:]) // 2]
-    assert rung is not None
-    assert rung * FAR >= minutes(usual) or rung == LADDER[-1]
+    bucket = after_scale_ups(*took).bucket
+    assert bucket in LEAD_TIME_BUCKETS
+    usual = sorted(took[-MAX_SCALE_UPS:])[len(took[-MAX_SCALE_UPS:]) // 2]
+    assert bucket is not None
+    assert bucket * FAR >= minutes(usual) or bucket == LEAD_TIME_BUCKETS[-1]
 
 
 @given(st.lists(st.floats(0, 900), min_size=MIN_SCALE_UPS, max_size=60))
 def test_what_was_measured_is_never_beyond_the_bound(took: list[float]) -> None:
-    rung = after_scale_ups(*took).rung
-    assert rung is None or rung in LADDER
-    assert LADDER[-1] == MAX_LEAD_TIME
+    bucket = after_scale_ups(*took).bucket
+    assert bucket is None or bucket in LEAD_TIME_BUCKETS
+    assert LEAD_TIME_BUCKETS[-1] == MAX_LEAD_TIME
 
 
 def test_one_upon_the_other_are_two() -> None:

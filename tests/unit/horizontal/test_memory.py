@@ -18,7 +18,7 @@ def over_time(cores: list[float], state: State) -> list[int]:
     counts, replicas = [], 4
     for minute, cpu in enumerate(cores):
         one, state = decide(workload(replicas=replicas), outlooks(cpu=cpu), FIVE, state, after(minute))
-        replicas = one.wanted_replicas
+        replicas = one.recommended_replicas
         counts.append(replicas)
     return counts
 

@@ -62,7 +62,7 @@ def test_what_is_no_amount_is_not_measured(value: float) -> None:
 
 def test_a_forecast_that_is_no_amount_is_none() -> None:
     one = decided(outlooks(cpu=2.0, cpu_ahead=float("inf")))
-    assert (one.wanted_replicas, one.replicas.reason) == (4, Reason.FALLBACK)
+    assert (one.recommended_replicas, one.replicas.reason) == (4, Reason.FALLBACK)
     assert one.signals[0].note == "the forecast is no amount of demand"
 
 

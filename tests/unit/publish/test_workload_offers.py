@@ -47,7 +47,7 @@ def test_without_a_forecast_the_measured_demand_is_served() -> None:
 
 
 def test_a_forecast_that_is_only_watched_is_nobody_to_act_on() -> None:
-    found = offered(replace(ONE, watched=True))
+    found = offered(replace(ONE, shadow=True))
     assert found.demands == (OfferedNumber(1.234567, NOON, "measured", signal="cpu"),)
     assert found.replicas is not None
     assert found.replicas.source == "measured"
@@ -56,7 +56,7 @@ def test_a_forecast_that_is_only_watched_is_nobody_to_act_on() -> None:
 
 def test_a_watched_forecast_is_no_demand_where_nothing_is_measured_either() -> None:
     blind = replace(signal_view("cpu"), measured=None, measured_at=None, reactive_replicas=None)
-    found = offered(replace(ONE, watched=True, signals=(blind,)))
+    found = offered(replace(ONE, shadow=True, signals=(blind,)))
     assert (found.demands, found.floor) == ((), None)
 
 

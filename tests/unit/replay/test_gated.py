@@ -11,7 +11,7 @@ from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import CPU, Signal
 from forecaster.forecasting.forecaster import PeakSpan
-from forecaster.horizontal.standing import Gate, GateForecaster, Standing
+from forecaster.horizontal.gate_states import Gate, GateForecaster, GateState
 from forecaster.replay.assumptions import Assumptions
 from forecaster.replay.compare import compare
 from forecaster.replay.forecasts import ReplayForecasts
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from forecaster.replay.traces import Measurements
 
 DAY = 1440
-ACTING, SEASONAL = Gate(Standing.ACTING), Gate(Standing.ACTING, GateForecaster.SEASONAL)
+ACTING, SEASONAL = Gate(GateState.ACTING), Gate(GateState.ACTING, GateForecaster.SEASONAL)
 
 
 def traces(before: int, length: int) -> Traces:
@@ -57,7 +57,7 @@ def test_a_forecast_that_cannot_be_judged_yet_has_no_say() -> None:
         forecasting=boundless,
     )
     (stood,) = outcome.gates.values()
-    assert [one.gate.standing for one in stood] == [Standing.OBSERVE]
+    assert [one.gate.standing for one in stood] == [GateState.OBSERVE]
     assert outcome.own("gated").pod_hours < outcome.own("policy").pod_hours / 2
     assert outcome.own("gated").missing == outcome.own(HPA.name).missing
 

@@ -11,7 +11,7 @@ import pytest
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import CPU, PODS
-from forecaster.horizontal.standing import Gate, Standing
+from forecaster.horizontal.gate_states import Gate, GateState
 from forecaster.replay.assumptions import Assumptions
 from forecaster.replay.compare import compare
 from forecaster.replay.sliders import PolicyChange, override_of
@@ -24,7 +24,7 @@ HOURS = 72
 NAIVE = "seasonal-naive-day"
 
 
-def facts(*, standing: Standing = Standing.ACTING, alone: bool = False, **horizontal: object) -> WhatIfFacts:
+def facts(*, standing: GateState = GateState.ACTING, alone: bool = False, **horizontal: object) -> WhatIfFacts:
     """A workload whose demand triples every other hour, for three days."""
     minute = np.arange(HOURS * 60)
     cores = np.where(minute // 60 % 2, 9.0, 3.0)
@@ -37,7 +37,7 @@ def facts(*, standing: Standing = Standing.ACTING, alone: bool = False, **horizo
 @pytest.fixture(scope="module")
 def prepared() -> WhatIf:
     """At rest beside the present policy."""
-    what_if = WhatIf(facts(standing=Standing.OBSERVE))
+    what_if = WhatIf(facts(standing=GateState.OBSERVE))
     what_if.changed()
     while what_if.prepare():
         pass
@@ -45,7 +45,7 @@ def prepared() -> WhatIf:
 
 
 def test_the_present_setting_is_what_a_replay_makes_of_it() -> None:
-    known = facts(standing=Standing.OBSERVE)
+    known = facts(standing=GateState.OBSERVE)
     what_if = WhatIf(known)
     replayed = compare(
         known.traces,
@@ -67,7 +67,7 @@ def test_a_forecast_that_has_its_say_takes_pods_and_leaves_less_short() -> None:
 
 
 def test_a_forecast_that_is_only_watched_speaks_where_the_gate_is_taken_away() -> None:
-    what_if = WhatIf(facts(standing=Standing.OBSERVE))
+    what_if = WhatIf(facts(standing=GateState.OBSERVE))
     watched, ungated = what_if.changed(), what_if.changed(PolicyChange.to(gate=False))
     assert watched.account.missing == what_if.alone().account.missing
     assert ungated.account.missing < watched.account.missing
@@ -145,7 +145,7 @@ def test_forecasts_of_lead_times_are_made_before_they_are_asked_for() -> None:
     ids=lambda change: next(iter(change.policy_fields), "target_share"),
 )
 def test_what_a_slider_leads_to_is_replayed_before_and_is_the_same(prepared: WhatIf, change: PolicyChange) -> None:
-    found, alone = prepared.replayed[change], WhatIf(facts(standing=Standing.OBSERVE)).changed(change)
+    found, alone = prepared.replayed[change], WhatIf(facts(standing=GateState.OBSERVE)).changed(change)
     assert found.account == alone.account
     assert found.track.ready.tolist() == alone.track.ready.tolist()
 

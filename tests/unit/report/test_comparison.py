@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 
 import msgspec
 
-from forecaster.horizontal.standing import Gate, Standing
+from forecaster.horizontal.gate_states import Gate, GateState
 from forecaster.replay.assumptions import Assumptions
 from forecaster.replay.comparison import Comparison, Curve
 from forecaster.replay.gated import GateSince
@@ -96,7 +96,7 @@ def test_money_stands_beside_pod_hours_in_the_currency_of_the_prices_and_nowhere
 def test_the_gate_tells_how_often_the_forecast_acts_and_why() -> None:
     one = small_comparison()
     id_ = one.workloads[0].workload.id
-    stood = (GateSince(0, Gate()), GateSince(45, Gate(Standing.ACTING, why="it was better")))
+    stood = (GateSince(0, Gate()), GateSince(45, Gate(GateState.ACTING, why="it was better")))
     gated = replace(one, gates={id_: stood})
     assert "the gate lets the forecast act on 1 of 1 workload, 25% of the time" in " ".join(sentences(gated))
     said = "the forecast acts 25% of the time; in the end acting: it was better."

@@ -21,6 +21,6 @@ def test_other_words_about_the_same_numbers_are_no_difference() -> None:
 def test_another_count_another_size_and_a_hold_are() -> None:
     sized = recommendation(now=3, replicas=5, cpu_request=0.75)
     others = [recommendation(now=3, replicas=6), recommendation(now=3, replicas=None), sized]
-    assert ONE.wanted_replicas == 5
+    assert ONE.recommended_replicas == 5
     assert all(numbers_of(one) != numbers_of(ONE) for one in others)
     assert difference_view(ONE, sized).resources_differ

@@ -88,14 +88,16 @@ def test_the_last_clamp_that_changed_the_count_limits() -> None:
 
 
 def test_a_gate_that_watches() -> None:
-    watched = replace(DECIDED, recommendation=replace(recommendation(), watched=True, shut="held back: no better"))
+    watched = replace(
+        DECIDED, recommendation=replace(recommendation(), shadow=True, gate_reason="held back: no better")
+    )
     assert conditions(watched)["ForecastActing"] == ("False", "HeldBack")
     assert status_of(WEB, watched, EMPTY, NOON).gate == "held back"
 
 
 decisions = st.builds(
     lambda now, replicas, watched: Decided(
-        replace(recommendation(now=now, replicas=replicas), watched=watched), Policy(mode="publish")
+        replace(recommendation(now=now, replicas=replicas), shadow=watched), Policy(mode="publish")
     ),
     st.integers(0, 9),
     st.none() | st.integers(0, 9),

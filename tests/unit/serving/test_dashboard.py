@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from forecaster.domain.decision import Reason
-from forecaster.domain.outlook import StepForecast
+from forecaster.domain.forecast import StepForecast
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import BUILT_IN, CPU

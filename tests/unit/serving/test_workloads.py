@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from forecaster.domain.decision import Reason
-from forecaster.domain.outlook import StepForecast
+from forecaster.domain.forecast import StepForecast
 from forecaster.domain.signal import CPU
 from forecaster.horizontal.explain import explanation
 from forecaster.publish.reader import TableReader

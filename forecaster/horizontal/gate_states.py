@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
 
 
-class Standing(StrEnum):
+class GateState(StrEnum):
     """Gate state of the forecast of one workload."""
 
     OBSERVE = "observe"
@@ -34,7 +34,7 @@ class GateForecaster(StrEnum):
     """Yesterday's load at the same time."""
 
 
-STANDINGS = tuple(Standing)
+GATE_STATES = tuple(GateState)
 OBSERVE, TRIAL, ACTING = (np.int8(code) for code in range(3))
 FORECASTERS = tuple(GateForecaster)
 LEARNING_CODE, OBSERVING_CODE, ACTING_CODE, HELD_BACK_CODE = range(4)
@@ -50,7 +50,7 @@ NEW, NO_HISTORY, TOO_SHORT, TOO_FAR, NO_BETTER, PROMISING, PROMOTED, STILL_BETTE
 class Gate(NamedTuple):
     """Gate of one workload: its state, the forecaster that it judges, since when, and why."""
 
-    standing: Standing = Standing.OBSERVE
+    standing: GateState = GateState.OBSERVE
     forecaster: GateForecaster = GateForecaster.MODEL
     since: datetime | None = None
     why: str = "not judged yet"
@@ -60,9 +60,9 @@ class Gate(NamedTuple):
     @property
     def state(self) -> ForecastState:
         """State of the forecast, as users read it."""
-        if self.standing is Standing.ACTING:
+        if self.standing is GateState.ACTING:
             return ForecastState.ACTING
-        if self.standing is Standing.TRIAL:
+        if self.standing is GateState.TRIAL:
             return ForecastState.OBSERVING
         return ForecastState.HELD_BACK if self.judged else ForecastState.LEARNING
 
@@ -70,9 +70,9 @@ class Gate(NamedTuple):
 OBSERVED = f"{ForecastState.OBSERVING}: mode observe applies nothing"
 
 
-def shut_by(policy: Policy, gate: Gate | None) -> str:
+def gate_reason(policy: Policy, gate: Gate | None) -> str:
     """State of a forecast that does not act, and why; empty when it acts. Without a gate it is not judged."""
-    if not policy.horizontal.gate or gate is None or gate.standing is Standing.ACTING:
+    if not policy.horizontal.gate or gate is None or gate.standing is GateState.ACTING:
         return OBSERVED if policy.mode == "observe" else ""
     return f"{gate.state}: {gate.why}"
 
@@ -82,7 +82,7 @@ class Gates(Table):
     """Gate states of forecasts, [row] each; instants are epoch seconds."""
 
     standing: Codes = column("b", OBSERVE)
-    """A position in `STANDINGS`."""
+    """A position in `GATE_STATES`."""
     forecaster: Codes = column("b", MODEL)
     """A position in `FORECASTERS`."""
     since: Floats = column("d", np.nan)
@@ -123,7 +123,7 @@ class Gates(Table):
         """Return the gate of one row."""
         since = float(self.since[row])
         return Gate(
-            STANDINGS[self.standing[row]],
+            GATE_STATES[self.standing[row]],
             FORECASTERS[self.forecaster[row]],
             None if np.isnan(since) else datetime.fromtimestamp(since, UTC),
             self.why(row),
@@ -162,7 +162,7 @@ class Gates(Table):
             on = f" by {signal}" if signal else ""
             return f"decisions by {by} cannot be as lean as those by measured demand alone{on}"
         demand = f"the {signal} demand" if signal else "the demand"
-        if max(reactive, short) < LEAST_SHORT:
+        if max(reactive, short) < MIN_SHORTAGE:
             saving = float(self.saving[row])
             return f"nothing of {demand} was short on the {days:.3g} days judged; {by} would have saved {saving:.1%}"
         promoted = self.verdict[row] in {PROMISING, PROMOTED, STILL_BETTER}
@@ -173,5 +173,5 @@ class Gates(Table):
         )
 
 
-LEAST_SHORT = 1e-4
+MIN_SHORTAGE = 1e-4
 """Share of the demand. Where less was short there is no shortage to remove, only pods to save."""
