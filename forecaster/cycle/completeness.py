@@ -200,17 +200,17 @@ class Completeness:
     def _vanished(self, block: Block, workloads: Mapping[WorkloadId, Workload], now: datetime) -> NDArray[np.intp]:
         """[column] Workloads with pods that had values and have none: a shard may be missing.
 
-        Of an answer about the past only where nobody has one: some workloads are younger than that.
+        In an answer about the past, only in columns without any value: some workloads are younger than that.
         """
         known, cache = ~np.isnan(block.values), self.latest_caches[block.signal]
-        nobody, found = np.asarray(~known.any(axis=0)), np.zeros(known.shape[1], np.intp)
-        served = {id_ for id_, one in workloads.items() if one.ready_replicas > 0}
-        if nobody.any():
-            found[nobody] = len(served.intersection(cache.others((), EPOCH)))
-        if block.end == now and not nobody[-1]:
+        empty, vanished = np.asarray(~known.any(axis=0)), np.zeros(known.shape[1], np.intp)
+        served = {id_ for id_, workload in workloads.items() if workload.ready_replicas > 0}
+        if empty.any():
+            vanished[empty] = len(served.intersection(cache.others((), EPOCH)))
+        if block.end == now and not empty[-1]:
             heard = [block.ids[row] for row in np.flatnonzero(known[:, -1]).tolist()]
-            found[-1] = len(served.intersection(cache.others(heard, now - LATELY)))
-        return found
+            vanished[-1] = len(served.intersection(cache.others(heard, now - LATELY)))
+        return vanished
 
     def _note_incomplete(
         self, block: Block, verdict: CompletenessVerdict, vanished: NDArray[np.intp], now: datetime

@@ -106,7 +106,7 @@ class ColdStart:
         least = max(donated.size, own.request if own else 0.0, self.policy.min_cpu)
         request = max(least, now.cpu_request or 0.0)
         limit = None if self.policy.cpu_limit == "none" else _in_ratio(request, now.cpu_request, now.cpu_limit)
-        return ChosenSize(request, limit, *UNKNOWN_RISK, kept=request == now.cpu_request)
+        return ChosenSize(request, limit, *UNKNOWN_RISK, unchanged=request == now.cpu_request)
 
     def memory(self, donated: DonorSize) -> ChosenSize:
         """Return the size like that of CPU, and above the limit of a kill."""
@@ -114,7 +114,7 @@ class ColdStart:
         least = max(donated.size, own.request if own else 0.0, oom_floor(self.killed_at), self.policy.min_memory)
         request = max(least, now.memory_request or 0.0)
         limit = self._memory_limit(request, now)
-        return ChosenSize(request, limit, *UNKNOWN_RISK, kept=request == now.memory_request)
+        return ChosenSize(request, limit, *UNKNOWN_RISK, unchanged=request == now.memory_request)
 
     def _memory_limit(self, request: float, now: Resources) -> float | None:
         match self.policy.memory_limit:

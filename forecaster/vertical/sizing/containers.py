@@ -52,7 +52,7 @@ class ChosenSize:
     over_limit: float | None
     slack: float
     mechanism: Mechanism = Mechanism.STEADY
-    kept: bool = False
+    unchanged: bool = False
     """Today's size stays, because a change costs more than it gains."""
 
 
@@ -147,7 +147,7 @@ def _sized(sizes: SizeColumns, row: int) -> ChosenSize:
         over_limit=_if_known(sizes.over_limit[row]),
         slack=float(sizes.slack[row]),
         mechanism=Mechanism(int(sizes.mechanism[row])),
-        kept=bool(sizes.kept[row]),
+        unchanged=bool(sizes.unchanged[row]),
     )
 
 

@@ -47,7 +47,7 @@ def cpu_sizes_of(panel: ContainerPanel, days: PastDays, shares: Shares, policy: 
         shares.share_above,
         shares,
         days=days.known,
-        kept=unchanged & _limit_stays(panel, limit, policy),
+        unchanged=unchanged & _limit_stays(panel, limit, policy),
         mechanism=np.zeros(len(request), np.intp),
     )
 

@@ -68,7 +68,7 @@ def memory_sizes(panel: ContainerPanel, policy: VerticalPolicy) -> SizeColumns:
         lambda level: chance_above(coming, level, count),
         shares,
         days=days.known,
-        kept=(unchanged | cache) & ~goes,
+        unchanged=(unchanged | cache) & ~goes,
         mechanism=mechanism,
     )
 
@@ -122,7 +122,7 @@ def _peak_to_cover(
         policy.horizon / HOUR,
         np.column_stack([today, chance_above(coming, today, days)]),
     )
-    return chosen.level, chosen.kept
+    return chosen.level, chosen.unchanged
 
 
 def _safe_level(coming: Peaks, kills_a_year: float) -> Doubles:

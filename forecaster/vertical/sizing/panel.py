@@ -54,7 +54,7 @@ class SizeColumns:
     """[row] of one resource; NaN throughout where nothing is known.
 
     `over_request` is the share of the coming time above the request, or for memory the chance of a peak above it;
-    `over_limit` the same of the limit; `slack` the mean of what is requested and not used; `kept` where today's size
+    `over_limit` the same of the limit; `slack` the mean of what is requested and not used; `unchanged` where today's size
     stays because a change costs more than it gains.
     """
 
@@ -63,7 +63,7 @@ class SizeColumns:
     over_request: Doubles
     over_limit: Doubles
     slack: Doubles
-    kept: Flags
+    unchanged: Flags
     mechanism: NDArray[np.intp]
 
 

@@ -118,11 +118,11 @@ def _resource(
         return (sized.request * factor, limit), f"{nearest}, nearest to {chosen} that keeps the HPA's scale point"
     if metric in container.explained:
         text = f"{resource_amount(sized.request, metric)}, {container.explained[metric]}"
-        return (None, f"{text}; kept") if sized.kept else ((sized.request, sized.limit), text)
+        return (None, f"{text}; kept") if sized.unchanged else ((sized.request, sized.limit), text)
     text = clause(metric, sized.request, sized.over_request, sized.over_limit, sized.mechanism, horizon)
     if metric == "cpu" or sized.mechanism is Mechanism.LOAD:
         text += load_clause(container.load_ratio)
-    return (None, f"{text}; kept") if sized.kept else ((sized.request, sized.limit), text)
+    return (None, f"{text}; kept") if sized.unchanged else ((sized.request, sized.limit), text)
 
 
 def _not_known(sizing: PodSizing) -> Hold:

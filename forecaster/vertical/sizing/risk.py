@@ -124,7 +124,7 @@ class CheapestLevel(NamedTuple):
     """[row] the level, and whether it is today's, kept because a change costs more."""
 
     level: Doubles
-    kept: NDArray[np.bool_]
+    unchanged: NDArray[np.bool_]
 
 
 def cheapest(
@@ -155,7 +155,7 @@ def evaluated(
     shares: Shares,
     *,
     days: Doubles,
-    kept: NDArray[np.bool_],
+    unchanged: NDArray[np.bool_],
     mechanism: NDArray[np.intp],
 ) -> SizeColumns:
     """Sizes with their `risk` at a level: share of time of CPU above it, or chance of a peak of memory above it."""
@@ -166,6 +166,6 @@ def evaluated(
         over_request=np.where(known, risk(request), np.nan),
         over_limit=np.where(known, risk(limit), np.nan),
         slack=np.where(known, shares.slack(request), np.nan),
-        kept=kept,
+        unchanged=unchanged,
         mechanism=mechanism,
     )

@@ -90,7 +90,7 @@ def _memory(panel: ContainerPanel, peaks: Shares, chance: NDArray[np.float64], p
         np.column_stack([np.where(today >= np.maximum(floor, largest), today, np.nan), chance]),
     )
     request, limit = request_and_limit(panel, chosen.level, peaks.quantile(policy.memory_share), policy)
-    stays = chosen.kept & ~limit_goes(panel, policy) & ~np.isnan(panel.memory_request)
+    stays = chosen.unchanged & ~limit_goes(panel, policy) & ~np.isnan(panel.memory_request)
     request, limit = np.where(stays, panel.memory_request, request), np.where(stays, panel.memory_limit, limit)
     return SizeColumns(
         request=np.where(np.isnan(largest), np.nan, request),
@@ -98,7 +98,7 @@ def _memory(panel: ContainerPanel, peaks: Shares, chance: NDArray[np.float64], p
         over_request=np.where(request < chosen.level, np.nan, chance),
         over_limit=chance,
         slack=peaks.slack(request),
-        kept=chosen.kept & ~limit_goes(panel, policy),
+        unchanged=chosen.unchanged & ~limit_goes(panel, policy),
         mechanism=np.full(len(chance), Mechanism.STEADY),
     )
 

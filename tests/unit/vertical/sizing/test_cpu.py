@@ -90,7 +90,7 @@ class TestStaticCpus:
 
 def test_today_is_kept_where_a_change_gains_too_little() -> None:
     sized = sizes(np.full(DAYS * POINTS, 0.5), VerticalPolicy(), cpu_request=0.55)
-    assert (sized.request[0], bool(sized.kept[0])) == (0.55, True)
+    assert (sized.request[0], bool(sized.unchanged[0])) == (0.55, True)
 
 
 def test_a_pod_that_does_nothing_keeps_the_least() -> None:

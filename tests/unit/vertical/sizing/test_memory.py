@@ -56,7 +56,7 @@ def test_what_is_kept_is_told_as_it_is(memory_limit: str) -> None:
     """The chance is that of today's limit, whatever would be chosen beside another request."""
     policy = VerticalPolicy.model_validate({"memory_limit": memory_limit})
     found = sizes(two_weeks(1.3), policy, memory_request=1.0, memory_limit=2.0)
-    assert (found.kept[0], gib(found), found.limit[0] / GIB) == (True, 1.0, 2.0)
+    assert (found.unchanged[0], gib(found), found.limit[0] / GIB) == (True, 1.0, 2.0)
     assert 1e-6 < found.over_limit[0] < 0.01
     assert found.slack[0] == 0
 
@@ -122,7 +122,7 @@ class TestExpectedKills:
     def test_a_size_of_today_that_expects_no_more_stays(self) -> None:
         first = gib(sizes(self.NOISY, VerticalPolicy()))
         later = sizes(1.02 * self.NOISY, VerticalPolicy(), memory_request=first, memory_limit=first)
-        assert (gib(later), bool(later.kept[0])) == (pytest.approx(first), True)
+        assert (gib(later), bool(later.unchanged[0])) == (pytest.approx(first), True)
 
     def test_a_size_of_today_that_expects_more_is_raised_although_a_change_costs(self) -> None:
         dear = VerticalPolicy(change_price=1e6)
@@ -158,7 +158,7 @@ class TestLeak:
 class TestCache:
     def test_that_fills_its_limit_is_kept(self) -> None:
         sized = sizes(two_weeks(0.99), memory_request=1.0, memory_limit=1.0)
-        assert (sized.mechanism[0], gib(sized), bool(sized.kept[0])) == (Mechanism.CACHE, 1.0, True)
+        assert (sized.mechanism[0], gib(sized), bool(sized.unchanged[0])) == (Mechanism.CACHE, 1.0, True)
 
     def test_is_none_where_somebody_was_killed(self) -> None:
         sized = sizes(two_weeks(0.99), memory_request=1.0, memory_limit=1.0, oom_floor=1.5)
@@ -192,7 +192,7 @@ class TestPolicy:
 
     def test_a_change_that_gains_too_little_is_not_made(self) -> None:
         sized = sizes(two_weeks(0.5), VerticalPolicy(change_price=24), memory_request=0.65, memory_limit=0.65)
-        assert (gib(sized), bool(sized.kept[0])) == (pytest.approx(0.65), True)
+        assert (gib(sized), bool(sized.unchanged[0])) == (pytest.approx(0.65), True)
 
     def test_a_size_that_is_far_too_large_is_changed(self) -> None:
         assert gib(sizes(two_weeks(0.5), VerticalPolicy(), memory_request=4.0, memory_limit=4.0)) < 1.0

@@ -120,7 +120,7 @@ class TestHpa:
         assert isinstance(size(workload(autoscaler=hpa(app)), sizing_of(cpu=sized(0.7)), policy), Hold)
 
     def test_of_one_resource_leaves_the_other_where_it_is_kept(self) -> None:
-        both = sizing_of(cpu=sized(0.7), memory=sized(GIB, limit=GIB, kept=True))
+        both = sizing_of(cpu=sized(0.7), memory=sized(GIB, limit=GIB, unchanged=True))
         changed = resized(both, hpa(CPU_HALF), VerticalPolicy(beside_hpa="keep-scale-point"))
         assert (changed.resources.memory_request, changed.resources.memory_limit) == (GIB, GIB)
 
@@ -145,5 +145,5 @@ class TestNotKnown:
 
 
 def test_sizes_that_are_right_are_kept() -> None:
-    kept = sizing_of(cpu=sized(1.0, limit=2.0, kept=True), memory=sized(GIB, limit=GIB, kept=True))
+    kept = sizing_of(cpu=sized(1.0, limit=2.0, unchanged=True), memory=sized(GIB, limit=GIB, unchanged=True))
     assert held(kept).reason is Reason.FITS

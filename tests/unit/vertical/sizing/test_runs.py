@@ -45,7 +45,7 @@ def test_request_and_limit_of_memory_are_the_largest_peak_and_its_margin() -> No
 def test_todays_limit_stays_where_it_is_about_that() -> None:
     found = sized(runs(0.9 * GIB)).memory
     assert found is not None
-    assert found.kept
+    assert found.unchanged
     assert found.limit == GIB
 
 
@@ -54,7 +54,7 @@ def test_what_stays_is_told_as_it_is() -> None:
     stated = ContainerSpec(replace(RESOURCES, memory_request=GIB / 2), name="app")
     (one,) = run_sizes([runs(0.9 * GIB)], [stated], VerticalPolicy())
     assert one.memory is not None
-    assert (one.memory.kept, one.memory.request, one.memory.limit) == (True, GIB / 2, GIB)
+    assert (one.memory.unchanged, one.memory.request, one.memory.limit) == (True, GIB / 2, GIB)
 
 
 def test_a_limit_that_a_run_has_passed_does_not_stay() -> None:
