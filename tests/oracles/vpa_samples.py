@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, Protocol
 
-from forecaster.vertical.recommenders.vpa import BUMP_RATIO, LEAST_BUMP
+from forecaster.vertical.recommenders.vpa import BUMP_RATIO, MIN_BUMP
 from tests.oracles.vpa_amounts import scaled, to_cores
 from tests.oracles.vpa_histograms import (
     DAY,
@@ -102,7 +102,7 @@ class MemoryPeaks:
 
     interval: timedelta = timedelta(days=1)
     bump_ratio: float = BUMP_RATIO
-    least_bump: int = LEAST_BUMP
+    least_bump: int = MIN_BUMP
 
 
 @dataclass(slots=True)

@@ -54,8 +54,8 @@ class SizeColumns:
     """[row] of one resource; NaN throughout where nothing is known.
 
     `over_request` is the share of the coming time above the request, or for memory the chance of a peak above it;
-    `over_limit` the same of the limit; `slack` the mean of what is requested and not used; `unchanged` where today's size
-    stays because a change costs more than it gains.
+    `over_limit` the same of the limit; `slack` the mean of what is requested and not used; `unchanged` where
+    today's size stays because a change costs more than it gains.
     """
 
     request: Doubles

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from forecaster.cycle.completeness import ARRIVE_LATE, Again
+from forecaster.cycle.completeness import ARRIVE_LATE, IncompleteInstants
 from forecaster.domain.decision import Hold
 from forecaster.domain.signal import CPU
 from forecaster.domain.window import MINUTE, Gap
@@ -94,14 +94,14 @@ class TestAgain:
     """The instants of a signal that are asked for again."""
 
     def test_each_once_after_two_minutes_while_answers_stay_incomplete(self) -> None:
-        again = Again()
+        again = IncompleteInstants()
         for minute in range(2):
             again.answered(after(minute), after(minute), incomplete=True)
         assert again.due(CPU, after(1)) == []
         assert again.due(CPU, after(2)) == [Gap(CPU, after(0), after(0), MINUTE)]
 
     def test_not_for_ten_minutes_after_three_questions_in_vain(self) -> None:
-        again, asked = Again(), 0
+        again, asked = IncompleteInstants(), 0
         for minute in range(60):
             again.answered(after(minute), after(minute), incomplete=True)
             for gap in again.due(CPU, after(minute)):
@@ -110,7 +110,7 @@ class TestAgain:
         assert asked <= 60 * 3 / 12
 
     def test_at_most_twice_when_answers_are_whole_again(self) -> None:
-        again, asked = Again(), []
+        again, asked = IncompleteInstants(), []
         again.answered(after(0), after(0), incomplete=True)
         for minute in range(1, 60):
             again.answered(after(minute), after(minute), incomplete=False)
@@ -120,7 +120,7 @@ class TestAgain:
         assert asked == [1, 2, 11]
 
     def test_the_last_time_comes_where_no_cycle_is_ten_minutes_after_the_first(self) -> None:
-        again, asked = Again(), []
+        again, asked = IncompleteInstants(), []
         again.answered(after(0), after(0), incomplete=True)
         for minute in range(3, 60, 3):
             again.answered(after(minute), after(minute), incomplete=False)

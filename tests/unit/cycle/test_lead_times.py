@@ -345,7 +345,7 @@ class TestInTheCycle:
         stage.run()
         stage.source.down = nobody_answers()
         stage.run_minutes(1, 10)
-        assert stage.cycle.decider.observed.lead_times.looked == after(0)
+        assert stage.cycle.decider.observed.lead_times.observed_at == after(0)
 
     def test_a_long_lead_time_does_not_give_back_what_the_nearer_peak_needs(self) -> None:
         """Every day there are eight cores from 13:00 on for a quarter of an hour, and pods take an hour."""

@@ -153,7 +153,7 @@ def test_two_shards_that_become_one_are_cleaned_as_each_was() -> None:
     _, old = cleaned_weeks(group_of(before), None)
     both = new.joined(replace(old, starts=np.full_like(old.starts, 0.7)))
     assert both.settled.open == old.settled.open
-    assert both.looked == new.looked
+    assert both.searched_until == new.searched_until
     part = both.part(np.array([1]), (WEB.id,))
     assert (part.starts == 0.7).all()
     expected = cleaned_since(group_of(now), old.settled).values
