@@ -148,20 +148,22 @@ class NewPodAdmission:
             request = msgspec.json.decode(body, type=AdmissionReview).request
         except NOT_READ as error:
             return failure(HTTPStatus.BAD_REQUEST, f"not an AdmissionReview of admission.k8s.io/v1: {error}")
-        admitted = self._admitted(request)
+        try:
+            admitted = self._admitted(request)
+            response = _response(request, admitted)
+        except Exception as error:  # noqa: BLE001  the boundary of a review: whatever fails, the pod is made
+            admitted = AdmittedPod(AdmissionOutcome.UNREADABLE, f"{type(error).__name__}: {error}")
+            response = _response(request, admitted)
         if not request.dry_run:
             self.outcomes[admitted.outcome] += 1
-        return success(AnsweredReview(_response(request, admitted)))
+        return success(AnsweredReview(response))
 
     def _admitted(self, request: AdmissionRequest) -> AdmittedPod:
         if request.object is None or request.operation != "CREATE":
             return AdmittedPod(AdmissionOutcome.UNREADABLE, "no pod that is made")
         if self._file.paused:
             return AdmittedPod(AdmissionOutcome.PAUSED, "writing is paused")
-        try:
-            return admitted_pod(request.object, request.namespace, self._file.latest(), self._clock())
-        except Exception as error:  # noqa: BLE001  the boundary of a review: whatever fails, the pod is made
-            return AdmittedPod(AdmissionOutcome.UNREADABLE, f"{type(error).__name__}: {error}")
+        return admitted_pod(request.object, request.namespace, self._file.latest(), self._clock())
 
 
 def _namespace(body: bytes) -> str:

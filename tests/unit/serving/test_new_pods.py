@@ -63,6 +63,16 @@ async def rollout(admission: NewPodAdmission, file: SlowFile) -> tuple[HttpReply
     return refused, await asyncio.gather(*asked)
 
 
+def test_a_container_whose_name_is_no_text_is_answered_too(tmp_path: Path) -> None:
+    """Before, it was a fault of ours with forty lines in the log, as often as any pod of the cluster sent it."""
+    admitting = admitting_in(tmp_path)
+    admitting.cycle(sized())
+    for name in ([], {}):
+        pod = web()
+        pod["spec"]["initContainers"] = [{"name": name}]
+        assert admitting.made(pod) == pod
+
+
 def test_pods_wait_beside_the_loop_and_one_too_many_is_made_as_it_is() -> None:
     file = SlowFile()
     admission = NewPodAdmission(cast("NewPodsFile", file), lambda: NOON)
