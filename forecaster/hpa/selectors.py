@@ -55,7 +55,7 @@ class SelectorError(ValueError):
     """The text is no selector; the message names the part that is wrong."""
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)  # a stranger's may take 100 kB each
 def parse_selector(text: str) -> Selector:
     """A selector from text such as `app=web,tier in (a, b),!legacy`; raises SelectorError."""
     return Selector(tuple(_requirement(part.strip()) for part in _parts(text)))

@@ -268,6 +268,16 @@ def test_selector_bombs_do_not_slow_the_others(serving: SecureServing) -> None:
     assert unharmed(serving, attack)
 
 
+def test_long_selectors_of_which_none_comes_again_do_not_stay_in_the_memory(serving: SecureServing) -> None:
+    """Before, whoever may read one metric of its own namespace took 440 MB with 4,096 of them, for good."""
+    before = rss_mib(serving)
+    with serving.client(serving.proxy, **HPA) as client:
+        for number in range(1500):
+            terms = ",".join(f"a{term}!={number}b{term}" for term in range(250))
+            assert client.get(f"{DEMAND}?labelSelector=workload=web,signal=cpu,{terms}").status_code == 200
+    assert rss_mib(serving) - before < 100
+
+
 @pytest.mark.parametrize(
     "path",
     [
