@@ -142,7 +142,10 @@ class IntegrationPages:
 
     async def watermark_recommendation(self, request: Request) -> Response:
         """Return the value for WatermarkPodAutoscaler, which expects errors inside an answer."""
-        target = await _target(request)
+        try:
+            target = msgspec.json.decode(await whole_body(request.receive), type=WatermarkRequest).target_ref
+        except NOT_READ as error:
+            raise missing(NotNamed(f"this is no request of the protocol: {error}"), "See docs/integrate.md.") from error
         count = self._count(MetricRequest(target.namespace, target.name, target.kind, REPLICAS, target=1.0))
         if isinstance(count, OfferedCount):
             return json_response(watermark_reply(count.value, count.offer, count.reason))
@@ -160,10 +163,3 @@ class IntegrationPages:
         if not isinstance(value, OfferedValue) or offer is None:
             return value if not isinstance(value, OfferedValue) else NotThere("nothing is offered of it")
         return OfferedCount(value, offer, table.recommendation(entry).replicas.message)
-
-
-async def _target(request: Request) -> TargetRef:
-    try:
-        return msgspec.json.decode(await whole_body(request.receive), type=WatermarkRequest).target_ref
-    except NOT_READ as error:
-        raise missing(NotNamed(f"this is no request of the protocol: {error}"), "See docs/integrate.md.") from error
