@@ -257,7 +257,7 @@ def with_changes(policies: Policies, changed: Sequence[str], workload: str = "*"
         name, equals, value = change.partition("=")
         if not (name and equals):
             raise ConfigError("--set", [Fault("--set", change, "NAME=VALUE is expected, e.g. quantile=0.95")])
-        *sections, field = name.split(".") if "." in name else ("horizontal", name)
+        *sections, field = name.removeprefix("policy.").split(".") if "." in name else ("horizontal", name)
         try:
             nested: object = yaml.safe_load(value)
         except (yaml.YAMLError, ValueError, RecursionError) as error:

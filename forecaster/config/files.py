@@ -75,5 +75,5 @@ def read_file(path: Path) -> dict[str, object]:
 
 def _position(error: Exception) -> str:
     mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or str(error) or "not parseable"
+    problem = " ".join(filter(None, (getattr(error, part, "") for part in ("context", "problem")))) or str(error)
     return f"line {mark.line + 1}, column {mark.column + 1}: {problem}" if mark else problem

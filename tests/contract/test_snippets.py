@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from contextlib import suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,8 @@ OWN_TESTS = {
 ALL = list(snippets())
 OURS = [one for one in ALL if one.page.name not in OWN_TESTS and one.marker is None]
 COMMAND = re.compile(r"^(?:\$ )?(?:[A-Z_]+=\S+ )*(?:kubectl )?forecaster (.+?)(?:\s+#.*|\s+[>|].*)?$")
+IN_PROSE = re.compile(r"`(?:kubectl )?forecaster ((?!--)[^`\n{]+?) ?…?`")
+"""A command within a sentence; those that only show a version or install completion are options."""
 FILES = ("cluster.json", "demand.csv", "hpa.yaml", "settings.yaml", "tuned.yaml", "week.zip")
 """Files that commands of the documents name; the command line asks whether they are there."""
 
@@ -86,13 +89,26 @@ def test_the_command_line_takes_every_command(one: Snippet) -> None:
         _parsed(root, shlex.split(line))
 
 
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("where", [ROOT / "docs", ROOT / "deploy", ROOT / "forecaster"], ids=lambda where: where.name)
+def test_the_command_line_takes_what_sentences_alerts_and_messages_name(where: Path) -> None:
+    texts = [
+        file.read_text(encoding="utf-8") for end in ("md", "yaml", "txt", "py") for file in where.rglob(f"*.{end}")
+    ]
+    named = {line for text in texts for line in IN_PROSE.findall(text)}
+    assert len(named) > 2
+    for line in sorted(named):
+        with suppress(click.MissingParameter):  # a sentence names a command without what it is about
+            _parsed(typer.main.get_command(app), shlex.split(line))
+
+
 def _parsed(command: click.Command, words: list[str]) -> None:
     """Names and options are there; nothing runs."""
-    if isinstance(command, click.Group):
+    if isinstance(command, click.Group) and words:
         name, found, rest = command.resolve_command(click.Context(command), words)
         assert found is not None, name
         _parsed(found, rest)
-    else:
+    elif not isinstance(command, click.Group):
         command.make_context(command.name, words)
 
 

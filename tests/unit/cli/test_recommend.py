@@ -160,13 +160,13 @@ class TestCommand:
         with staged() as stage:
             options = ("--prometheus", stage.url, "--at", stage.begin.isoformat())
             said = run("explain", "data/reports", *options, "--set", "max_replicas=1").output
-            later = run("explain", "data/reports", *options, "--set", "lead_time=10m").output
+            later = run("explain", "data/reports", *options, "--set", "policy.horizontal.lead_time=10m").output
             refused = run("explain", "data/reports", *options, "--set", "quantile=2", code=1)
             no_value = run("explain", "data/reports", *options, "--set", "quantile=[", code=1)
             no_day = run("explain", "data/reports", *options, "--set", "quantile=2026-13-45", code=1)
         assert "what if max_replicas=1" in said
         assert "1 to 1 replicas" in said
-        assert "lead time 10m: configured" in later.partition("what if lead_time=10m")[2]
+        assert "lead time 10m: configured" in later.partition("what if policy.horizontal.lead_time=10m")[2]
         assert "quantile" in str(refused.exception)
         assert "quantile: '[': " in str(no_value.exception)
         assert "quantile: '2026-13-45': " in str(no_day.exception)

@@ -129,6 +129,11 @@ class TestFaults:
         file.write_text(file.read_text().rpartition("policy")[0])
         assert load(file).keda.port == 2
 
+    def test_a_folder_of_manifests_is_refused_with_what_was_expected(self, tmp_path: Path) -> None:
+        (tmp_path / "all.yaml").write_text("kind: Role\n---\nkind: RoleBinding\n")
+        with pytest.raises(ConfigError, match="line 2, column 1: expected a single document"):
+            load(tmp_path)
+
     def test_sections_that_are_none_or_lists_are_one_fault_each(self) -> None:
         found = faults("{prometheus: , policy: [1], overrides: {a: b}}")
         assert set(found) == {"prometheus", "policy", "overrides"}
