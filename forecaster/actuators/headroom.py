@@ -60,8 +60,8 @@ class QuotaFit(NamedTuple):
 def quota_fit(pod: Pod, more: int, quotas: Sequence[Quota], server: Server) -> QuotaFit:
     """How many of `more` new pods fit into all quotas, and which of them refuses the next one."""
     charged = [(quota, charge(quota, pod, server=server)) for quota in quotas]
-    fits = min([more, *(times_fitting(quota, each.growth, more) if each.admitted else 0 for quota, each in charged)])
-    left = tuple(charged_with(quota, each.growth, fits) for quota, each in charged)
+    fits = min([more, *(times_fitting(quota, added.growth, more) if added.admitted else 0 for quota, added in charged)])
+    left = tuple(charged_with(quota, added.growth, fits) for quota, added in charged)
     refused = [f"quota {why}" for quota in left if fits < more for why in charge(quota, pod, server=server).refusals]
     return QuotaFit(fits, "; ".join(refused), left)
 

@@ -46,7 +46,7 @@ def unmarked(raw: RawObject, labels: Iterable[str], annotations: Iterable[str], 
 
 def disclaimed(raw: RawObject, *, version: str = "") -> MergePatch:
     """Return the patch that removes our ownership from managedFields, guarded by resourceVersion."""
-    others = [each for each in raw.metadata.managed_fields if each.get("manager") != MANAGER]
+    others = [entry for entry in raw.metadata.managed_fields if entry.get("manager") != MANAGER]
     return MergePatch(
         {
             "resourceVersion": version or raw.metadata.resource_version,

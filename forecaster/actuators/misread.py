@@ -63,8 +63,9 @@ class HpaWarnings:
 
     def _due(self, wrong: Mapping[tuple[str, str], Misread], now: datetime) -> list[tuple[tuple[str, str], Misread]]:
         """Return the faults to be sent now, those sent longest ago first."""
-        due = [each for each in wrong.items() if abs(now - self.warned_at.get(each[0], LONG_AGO)) >= EVENT_INTERVAL]
-        return sorted(due, key=lambda each: self.warned_at.get(each[0], LONG_AGO))[:MAX_EVENTS]
+        due = [key for key in wrong if abs(now - self.warned_at.get(key, LONG_AGO)) >= EVENT_INTERVAL]
+        longest_ago = sorted(due, key=lambda key: self.warned_at.get(key, LONG_AGO))
+        return [(key, wrong[key]) for key in longest_ago[:MAX_EVENTS]]
 
     def _warn(self, key: tuple[str, str], misread: Misread, now: datetime) -> str:
         """Send one Event; return the failure. Its namespace may be terminating, or have a full quota."""

@@ -75,7 +75,7 @@ class PolicyStatusWriter:
             before = status_there(policy.status, PolicyStatus)
             status = policy_status(policy, fleet, before, now)
             if status != before:
-                news = [each for each in status.conditions if is_news(before.condition(each.type), each)]
+                news = [new for new in status.conditions if is_news(before.condition(new.type), new)]
                 writes.append(PolicyStatusWrite(policy, status, news, now))
         return writes
 

@@ -80,7 +80,7 @@ class WriteTurns:
         failing = set(self.failed.values())
         ranks: Counter[str] = Counter()
         turns: list[tuple[bool, bool, bool, int, int, W]] = []
-        for write in sorted(writes, key=lambda each: (places.get(each.subject.key, -1), *_urgency(each))):
+        for write in sorted(writes, key=lambda write: (places.get(write.subject.key, -1), *_urgency(write))):
             namespace, lowers = namespace_of(write), _class(write) == LOWERS
             order = (write.subject.key in self.failed, namespace in failing, lowers, ranks[namespace], len(turns))
             turns.append((*order, write))

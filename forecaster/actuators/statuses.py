@@ -231,7 +231,7 @@ class StatusWriter:
                 writes += self._made(resource, cycle, new=before is None)
             elif self.seconds() - at >= REFRESH_SECONDS:
                 aged.append((at, resource.uid, resource))
-        for _, _, resource in sorted(aged, key=lambda each: each[:2]):
+        for _, _, resource in sorted(aged, key=lambda refresh: refresh[:2]):
             if len(writes) < MAX_WRITES and self.seconds() - begun <= BUDGET_SECONDS:
                 writes += self._made(resource, cycle)
         return writes

@@ -48,13 +48,13 @@ class WorkloadHealth:
         workload = self._live.workload(id_) if self._live else None
         if pods is None or workload is None:
             return Health(errors=errors, limit=limit)
-        mine = pods.get(id_, ())
+        own_pods = pods.get(id_, ())
         return Health(
             desired=workload.replicas,
-            ready=sum(serves(pod, now.timestamp()) for pod in mine),
-            restarted=sum(has_restarted(pod, since.timestamp()) for pod in mine),
-            failing=sum(fails(pod, now.timestamp()) for pod in mine),
-            release=release_of(workload, mine),
+            ready=sum(serves(pod, now.timestamp()) for pod in own_pods),
+            restarted=sum(has_restarted(pod, since.timestamp()) for pod in own_pods),
+            failing=sum(fails(pod, now.timestamp()) for pod in own_pods),
+            release=release_of(workload, own_pods),
             errors=errors,
             limit=limit,
         )

@@ -67,7 +67,7 @@ def settings_events(settings: Settings, clock: Callable[[], datetime], log: Audi
 
     Also None without a mode that may create Events anyway: the base's account writes nothing.
     """
-    may = any(each.enabled for each in (settings.floor, settings.scale, settings.resize, settings.resources))
+    may = any(section.enabled for section in (settings.floor, settings.scale, settings.resize, settings.resources))
     pod = OwnPod.of_environment(os.environ) if may else None
     source = client_config_source(watched_kubeconfig(settings))
 

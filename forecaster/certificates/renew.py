@@ -217,8 +217,9 @@ class ApiCluster:
         if registered.kind == WEBHOOK:
             path = webhook_path(registered.name)
             configuration = self._found(path, WebhookConfiguration) or WebhookConfiguration()
-            each = tuple(Webhook(webhook.name, TrustedService(ca_bundle=trusted)) for webhook in configuration.webhooks)
-            self._patch(path, WebhookConfiguration(meta, each), self._client.merge_strategically)
+            service = TrustedService(ca_bundle=trusted)
+            webhooks = tuple(Webhook(webhook.name, service) for webhook in configuration.webhooks)
+            self._patch(path, WebhookConfiguration(meta, webhooks), self._client.merge_strategically)
         else:
             self._patch(api_service_path(registered.name), ApiService(meta, TrustedService(ca_bundle=trusted)))
 

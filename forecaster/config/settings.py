@@ -358,19 +358,19 @@ def environment() -> dict[str, object]:
     sections = {name: (field.annotation, field) for name, field in Settings.model_fields.items()}
     known: type[BaseSettings] = create_model("Environment", __base__=BaseSettings, **sections)  # type: ignore[call-overload]
     source = EnvSettingsSource(known, env_prefix=ENVIRONMENT_PREFIX, env_nested_delimiter="__")
-    found: dict[str, object] = {}
+    settings: dict[str, object] = {}
     faults = []
-    for name in sorted(one for one in os.environ if one.startswith(ENVIRONMENT_PREFIX)):
+    for name in sorted(name for name in os.environ if name.startswith(ENVIRONMENT_PREFIX)):
         source.env_vars = {name.lower(): os.environ[name]}  # alone, so that each fault has its variable
         try:
             value, allowed = source(), f"a section follows {ENVIRONMENT_PREFIX}: {', '.join(sections)}"
         except SettingsError:
             value, allowed = {}, 'a list or section is JSON, such as ["a", "b"] or {"url": "http://prometheus:9090"}'
         faults += [] if value else [Fault(name, "(not shown)", allowed)]
-        found = merged(found, value)
+        settings = merged(settings, value)
     if faults:
         raise ConfigError("environment", faults)
-    return found
+    return settings
 
 
 def parse(value: Mapping[str, object], origin: str) -> Settings:

@@ -227,9 +227,9 @@ class Election:
 
     def _taken(self, lease: Lease) -> LeaseSpec:
         """The Lease in this replica's hands."""
-        mine, now = lease.spec.holder_identity == self.identity, _micro_time(self.clock())
-        changes = (lease.spec.lease_transitions or 0) + (not mine)
-        since = lease.spec.acquire_time if mine and lease.spec.acquire_time else now
+        is_ours, now = lease.spec.holder_identity == self.identity, _micro_time(self.clock())
+        changes = (lease.spec.lease_transitions or 0) + (not is_ours)
+        since = lease.spec.acquire_time if is_ours and lease.spec.acquire_time else now
         return LeaseSpec(self.identity, VALID_SECONDS, since, now, changes)
 
     def _write(self, lease: Lease, spec: LeaseSpec) -> Lease:

@@ -302,13 +302,13 @@ class HorizontalPodAutoscalerMeta(AnnotatedMeta, frozen=True):
             self,
             labels=ours(self.labels),
             annotations=ours(self.annotations),
-            managed_fields=tuple(each for each in self.managed_fields if each.fields_v1.spec.min_replicas is not None),
+            managed_fields=tuple(own for own in self.managed_fields if own.fields_v1.spec.min_replicas is not None),
         )
 
     def writers(self) -> frozenset[str]:
         """Field managers that own `spec.minReplicas`."""
-        managers = (each for each in self.managed_fields if not each.subresource)
-        return frozenset(each.manager for each in managers if each.fields_v1.spec.min_replicas is not None)
+        managers = (entry for entry in self.managed_fields if not entry.subresource)
+        return frozenset(entry.manager for entry in managers if entry.fields_v1.spec.min_replicas is not None)
 
 
 class HorizontalPodAutoscalerStatus(Wire, frozen=True):

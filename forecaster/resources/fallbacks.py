@@ -79,9 +79,9 @@ def _unguarded(scaled_object: TriggeredObject, service: str) -> str:
     if scaled_object.spec.fallback is None:
         return f"{name} states no fallback"
     types = {trigger.type for trigger in scaled_object.spec.triggers if trigger.reads(service)}
-    most = scaled_object.spec.fallback.failure_threshold
+    threshold = scaled_object.spec.fallback.failure_threshold
     if GRPC in types:
         return f"{name}: its fallback does not count failures of a trigger of type {GRPC}"
-    if PUSHED in types and most:
-        return f"{name}: failureThreshold {most} is never reached by a trigger of type {PUSHED}, state 0"
+    if PUSHED in types and threshold:
+        return f"{name}: failureThreshold {threshold} is never reached by a trigger of type {PUSHED}, state 0"
     return ""

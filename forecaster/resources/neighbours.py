@@ -224,7 +224,7 @@ def _scaled_object(object_: NeighbourObject) -> ScaledObject:
 
 def _vpa(object_: NeighbourObject) -> VpaNeighbour:
     policies = object_.spec.resource_policy.container_policies if object_.spec.resource_policy else ()
-    least = next((each.min_allowed for each in policies if each.container_name == ALL_CONTAINERS), {})
+    least = next((policy.min_allowed for policy in policies if policy.container_name == ALL_CONTAINERS), {})
     mode = object_.spec.update_policy.update_mode if object_.spec.update_policy else "Auto"
     name, status = object_.metadata.name, msgspec.json.decode(object_.status)
     return VpaNeighbour(name, _target(object_), mode, dict(least), _controlled(policies), vpa_sizes(name, mode, status))
@@ -237,8 +237,8 @@ def vpa_of_document(document: Mapping[str, Any]) -> VpaNeighbour:
 
 def _controlled(policies: Sequence[ContainerPolicy]) -> frozenset[str]:
     """Return the resources set in any container; both for containers without a policy."""
-    written = [each.controlled_resources for each in policies if each.mode != OFF]
-    every = () if any(each.container_name == ALL_CONTAINERS for each in policies) else (CPU, MEMORY)
+    written = [policy.controlled_resources for policy in policies if policy.mode != OFF]
+    every = () if any(policy.container_name == ALL_CONTAINERS for policy in policies) else (CPU, MEMORY)
     return frozenset(every).union(*written)
 
 

@@ -220,5 +220,5 @@ def snake(name: str) -> str:
 def in_settings(value: Any) -> Any:
     """A value of an object in the names of the settings, at every depth."""
     if isinstance(value, dict):
-        return {snake(key): in_settings(each) if isinstance(each, _NESTED) else each for key, each in value.items()}
-    return [in_settings(each) for each in value] if isinstance(value, list) else value
+        return {snake(key): in_settings(part) if isinstance(part, _NESTED) else part for key, part in value.items()}
+    return [in_settings(part) for part in value] if isinstance(value, list) else value

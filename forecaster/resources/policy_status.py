@@ -58,26 +58,26 @@ class Selected:
 
 def policy_status(policy: PolicyResource, fleet: Selected, before: PolicyStatus, now: datetime) -> PolicyStatus:
     """The status after a look at the fleet."""
-    mine = fleet.by(policy.selector)
-    ready = condition_after("Ready", _ready(policy, mine, fleet), policy.generation, before.condition("Ready"), now)
-    return PolicyStatus(policy.generation, len(mine), (ready,))
+    selected = fleet.by(policy.selector)
+    ready = condition_after("Ready", _ready(policy, selected, fleet), policy.generation, before.condition("Ready"), now)
+    return PolicyStatus(policy.generation, len(selected), (ready,))
 
 
-def _ready(policy: PolicyResource, mine: frozenset[WorkloadId], fleet: Selected) -> ConditionState:
+def _ready(policy: PolicyResource, selected: frozenset[WorkloadId], fleet: Selected) -> ConditionState:
     """Whether what it states is in force for the workloads that it selects."""
     if policy.fault:
         return ConditionState("False", "PolicyRefused", policy.fault)
-    if not mine:
+    if not selected:
         unknown = bool(policy.selector.labels) and not fleet.labels
         why = "; labels of workloads are not known without live facts" if unknown else ""
         return ConditionState("False", "MatchesNothing", f"It selects no workload{why}.")
     origin = policy.layer.origin
-    refused = {id_: whys[origin] for id_ in mine if origin in (whys := fleet.refused.get(id_, {}))}
+    refused = {id_: whys[origin] for id_ in selected if origin in (whys := fleet.refused.get(id_, {}))}
     if refused:
         first = min(refused)
         why = f"It is left out of {counted(len(refused), 'workload')}, {first} among them: {refused[first]}."
         return ConditionState("False", "PolicyRefused", why)
-    over = list(_stated_otherwise(policy, mine, fleet))
+    over = list(_stated_otherwise(policy, selected, fleet))
     if over:
         more = f"; and {len(over) - WORKLOADS_SHOWN} more" if len(over) > WORKLOADS_SHOWN else ""
         return ConditionState(
@@ -86,13 +86,13 @@ def _ready(policy: PolicyResource, mine: frozenset[WorkloadId], fleet: Selected)
     return ConditionState("True", "PolicyInForce", "It is in force, as far as owners of workloads state nothing else.")
 
 
-def _stated_otherwise(policy: PolicyResource, mine: frozenset[WorkloadId], fleet: Selected) -> Iterator[str]:
+def _stated_otherwise(policy: PolicyResource, selected: frozenset[WorkloadId], fleet: Selected) -> Iterator[str]:
     """Each setting that a layer above it gives another value, with the workloads that both select."""
     own = dict(leaves(policy.layer.policy))
     places = [place for place, (_, layer) in enumerate(fleet.layers) if layer.origin == policy.layer.origin]
     for selector, layer in fleet.layers[places[-1] + 1 if places else len(fleet.layers) :]:
         clashes = {path: value for path, value in leaves(layer.policy) if path in own and own[path] != value}
-        common = len(mine & fleet.by(selector)) if clashes else 0
+        common = len(selected & fleet.by(selector)) if clashes else 0
         if common:
             for path, value in clashes.items():
                 yield f"{path} {value} by {layer.origin} for {counted(common, 'workload')}"

@@ -51,8 +51,8 @@ def proposals(known: Neighbours) -> list[Proposal]:
 def _proposal(id_: WorkloadId, counts: Iterator[str], vpas: Sequence[VpaNeighbour], *, alone: bool) -> Proposal:
     name = id_.name if alone else f"{id_.name}-{id_.kind.lower()}"
     spec: dict[str, Any] = {"scaleTargetRef": {"kind": id_.kind, "name": id_.name}, "mode": "observe"}
-    if least := _minimum(vpas):
-        spec["vertical"] = least
+    if minimums := _minimum(vpas):
+        spec["vertical"] = minimums
     document = {
         "apiVersion": API_VERSION,
         "kind": AUTOSCALER,

@@ -90,7 +90,7 @@ def schema_of(model: type[BaseModel], *, filled: bool = False) -> Schema:
             "description": (model.__doc__ or "").strip().splitlines()[0],
             "required": required,
             "properties": properties,
-            "x-kubernetes-validations": [_rule(*each) for each in CEL_RULES.get(model, ())],
+            "x-kubernetes-validations": [_rule(*rule) for rule in CEL_RULES.get(model, ())],
         }
     )
 

@@ -50,13 +50,13 @@ def cluster_policies(
             faults.append(f"{autoscaler.layer.origin}: {before[-1].origin} has the same target; the later name wins")
         before.append(autoscaler.layer)
     faults += filter(None, [*(policy.fault for policy in by_name), *(autoscaler.fault for autoscaler in autoscalers)])
-    for each in (*workloads, *hpas):
-        from_annotations = annotated(each.annotations, each.described)
+    for annotated_object in (*workloads, *hpas):
+        from_annotations = annotated(annotated_object.annotations, annotated_object.described)
         faults += from_annotations.faults
         if from_annotations.layer:
-            own[each.workload].layers.append(from_annotations.layer)
+            own[annotated_object.workload].layers.append(from_annotations.layer)
         if from_annotations.pause:
-            own[each.workload].pauses.append(from_annotations.pause)
+            own[annotated_object.workload].pauses.append(from_annotations.pause)
     stated = {id_: (*part.layers, *part.pauses) for id_, part in own.items() if part.layers or part.pauses}
     selected = tuple((policy.selector, policy.layer) for policy in by_name)
     return ClusterPolicies(selected, stated, labels or {}, tuple(faults))

@@ -92,13 +92,14 @@ def status_of(
 ) -> AutoscalerStatus:
     """Return the status after a cycle; conditions with an unchanged status keep the instants of `before`."""
     recommendation = decided.recommendation
-    findings = {
+    states = {
         "Ready": _ready(resource, decided),
         "ForecastActing": _acting(decided),
         "Limited": _limited(recommendation),
     }
     conditions = tuple(
-        condition_after(kind, each, resource.generation, before.condition(kind), now) for kind, each in findings.items()
+        condition_after(kind, state, resource.generation, before.condition(kind), now)
+        for kind, state in states.items()
     )
     if recommendation is None:
         return AutoscalerStatus(resource.generation, decided.policy.mode, conditions=conditions)
@@ -130,9 +131,9 @@ def _ready(resource: AutoscalerResource, decided: Decided) -> ConditionState:
         return ConditionState("False", "TargetNotFound", f"No {resource.target.kind} {resource.target} is known.")
     if decided.refusal:
         return ConditionState("False", _word(decided.refusal[0]), decided.refusal[1])
-    others = [each for each in decided.origins if any(origin == resource.layer.origin for _, origin in each.over)]
+    others = [leaf for leaf in decided.origins if any(origin == resource.layer.origin for _, origin in leaf.over)]
     if others:
-        stands = "; ".join(f"{each.path} {each.value} by {each.origin}" for each in others)
+        stands = "; ".join(f"{leaf.path} {leaf.value} by {leaf.origin}" for leaf in others)
         return ConditionState("True", "PartlyOverridden", f"Stated by layers above it: {stands}.")
     if (mode := decided.policy.mode) in decided.disabled:
         return ConditionState("False", "ModeNotEnabled", f"Mode {mode} needs {mode}.enabled: true in the settings.")

@@ -164,8 +164,8 @@ class InitialActuator:
 
     def _replicas(self, id_: WorkloadId) -> int:
         """Number of pods that must fit at once."""
-        most = int(self.offered.offers.most[self.offered.rows[id_]]) if self.offered else 0
-        return max(most, AT_ONCE * self._decided(id_).replicas_now, 1)
+        replicas = int(self.offered.offers.most[self.offered.rows[id_]]) if self.offered else 0
+        return max(replicas, AT_ONCE * self._decided(id_).replicas_now, 1)
 
 
 def given_before(path: Path, cluster: Resizes) -> dict[WorkloadId, NewPodSize]:

@@ -91,7 +91,7 @@ def one_each(
     chosen: list[ResizeWrite] = []
     waiting: list[WriteRefusal] = []
     gone: set[WorkloadId] = set()
-    for write in sorted(writes, key=lambda each: tried.get(each.subject.key, LONG_AGO)):
+    for write in sorted(writes, key=lambda write: tried.get(write.subject.key, LONG_AGO)):
         if write.change is not Change.EVICT:
             chosen.append(write)
         elif write.subject.workload in gone or len(gone) == MAX_EVICTIONS:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import starmap
 
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import SourceError
@@ -30,15 +31,15 @@ BOOST_SETTLED_AFTER = timedelta(minutes=5)
 MAX_LOOKBACK = timedelta(minutes=5)
 
 
-def learned(before: LearnedBoost, shares: Sequence[float], now: datetime, most: float) -> LearnedBoost:
+def learned(before: LearnedBoost, shares: Sequence[float], now: datetime, limit: float) -> LearnedBoost:
     """Return what is known after more starts, with a factor between 1 and `most`."""
     if before.since is not None and abs(now - before.since) < BOOST_SETTLED_AFTER:
         return before
     starts = before.starts + len(shares)
     throttled = before.throttled + sum(share >= HELD_BACK for share in shares)
-    factor = min(before.factor, most)
+    factor = min(before.factor, limit)
     if starts >= MIN_MEASURED_STARTS and 2 * throttled >= starts:
-        factor = min(most, factor * BOOST_STEP)
+        factor = min(limit, factor * BOOST_STEP)
     elif starts >= CALM_STARTS and not throttled:
         factor = max(1.0, factor / BOOST_STEP)
     if factor != before.factor:
@@ -66,27 +67,27 @@ class StartBoosts:
     read_at: datetime | None = None
 
     def renew(
-        self, most: Mapping[WorkloadId, float], boosted: Container[WorkloadId], now: datetime, interval: timedelta
+        self, limits: Mapping[WorkloadId, float], boosted: Container[WorkloadId], now: datetime, interval: timedelta
     ) -> str:
         """Learn from the starts of the workloads that are boosted now; why starts could not be read.
 
         `most` has the largest factor of each workload that has a learned boost; what is known of others is dropped.
         """
-        if not any(id_ in boosted for id_ in most):
+        if not any(id_ in boosted for id_ in limits):
             return ""
         since = min(max(now - self.read_at, interval), MAX_LOOKBACK) if self.read_at else interval
         try:
             starts = self.measured(now, since)
         except SourceError as error:
             return f"CPU boosts stay as they were learned: {error}"
-        self.read_at, self.known = now, {id_: dict(self.known.get(id_, {})) for id_ in most}
-        for id_ in (id_ for id_ in most if id_ in boosted):
+        self.read_at, self.known = now, {id_: dict(self.known.get(id_, {})) for id_ in limits}
+        for id_ in (id_ for id_ in limits if id_ in boosted):
             for name, shares in starts.get(id_, {}).items():
-                self.known[id_][name] = learned(self.known[id_].get(name, LearnedBoost()), shares, now, most[id_])
+                self.known[id_][name] = learned(self.known[id_].get(name, LearnedBoost()), shares, now, limits[id_])
         return ""
 
     def of(self, id_: WorkloadId) -> tuple[dict[str, LearnedBoost], str]:
         """Return the learned boost of each container of a workload, and a sentence about them."""
         known = self.known.get(id_, {})
-        text = ", ".join(words(*each) for each in known.items()) or "1 (no start of more than 30 s was measured yet)"
+        text = ", ".join(starmap(words, known.items())) or "1 (no start of more than 30 s was measured yet)"
         return known, f" CPU limits until it has started, times: {text}."

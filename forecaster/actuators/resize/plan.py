@@ -61,8 +61,8 @@ def resize_plan(
         if pod.deleted:
             continue
         steps = list(_followed(pod, moving, now, rules, evictions, allowed=allowed(pod.workload)))
-        plan.writes += [each for each in steps if isinstance(each, ResizeWrite)]
-        plan.refusals += [each for each in steps if isinstance(each, WriteRefusal)]
+        plan.writes += [step for step in steps if isinstance(step, ResizeWrite)]
+        plan.refusals += [step for step in steps if isinstance(step, WriteRefusal)]
     busy |= {write.subject.workload for write in plan.writes if write.change is Change.ROLL_BACK}
     plan.writes, waiting = one_each(plan.writes, evictions.tried)
     plan.refusals += waiting
@@ -141,7 +141,7 @@ def _starting(
         yield ResizeWrite(pod, Change.RESIZE, more, "it has started", resized)
     else:
         steps = _watched(pod, resized, now, rules)
-        yield from (each for each in steps if not (isinstance(each, ResizeWrite) and each.settled))
+        yield from (step for step in steps if not (isinstance(step, ResizeWrite) and step.settled))
 
 
 def _stuck(

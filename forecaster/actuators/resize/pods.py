@@ -163,7 +163,7 @@ class Resizes:
         if write.sizes:
             blocks = {name: resources_block(size) for name, size in write.sizes.items()}
             whole = {"resources": blocks.pop(WHOLE_POD)} if WHOLE_POD in blocks else {}
-            spec, sidecars = dict[str, Any](whole), {each.name for each in pod.pod.init_containers}
+            spec, sidecars = dict[str, Any](whole), {container.name for container in pod.pod.init_containers}
             for name, block in blocks.items():
                 kind = "initContainers" if name in sidecars else "containers"
                 spec.setdefault(kind, []).append({"name": name, "resources": block})
@@ -269,7 +269,7 @@ def resizable_pod(document: Document, owner_of: Callable[[WorkloadId], WorkloadI
         for condition in status.get("conditions") or ()
     ]
     resized, fault = _resized_of(annotations.get(BEFORE))
-    message = next((each.message for each in conditions if each.type.startswith("PodResize")), "")
+    message = next((condition.message for condition in conditions if condition.type.startswith("PodResize")), "")
     return ResizablePod(
         namespace=namespace,
         name=meta["name"],
@@ -278,12 +278,12 @@ def resizable_pod(document: Document, owner_of: Callable[[WorkloadId], WorkloadI
         workload=workload,
         pod=pod_of(document),
         node=(document.get("spec") or {}).get("nodeName", ""),
-        ready=any(each.type == "Ready" and each.status == "True" for each in conditions),
+        ready=any(condition.type == "Ready" and condition.status == "True" for condition in conditions),
         restarts=sum(container.get("restartCount", 0) for container in status.get("containerStatuses") or ()),
         status=resize_status(conditions),
         node_message=message,
         writers=frozenset(
-            each.get("manager", "") for each in meta.get("managedFields") or () if each.get("subresource") == "resize"
+            own.get("manager", "") for own in meta.get("managedFields") or () if own.get("subresource") == "resize"
         ),
         resized=resized,
         settled=labels.get(LABEL) == SETTLED,

@@ -186,7 +186,7 @@ def due_workloads(
     """Yield the workloads with a count that may have to change, those that need the most first."""
     due = [(id_, _desired(offer, offer.current, memory[tuple(id_)], now, rules)) for id_, offer in offers.items()]
     moving = [(id_, count, offers[id_].current) for id_, count in due if count is not None]
-    return (id_ for id_, _, _ in sorted(moving, key=lambda each: (-each[1] / max(1, each[2]), each[0])))
+    return (id_ for id_, _, _ in sorted(moving, key=lambda move: (-move[1] / max(1, move[2]), move[0])))
 
 
 def scale_plan(

@@ -230,9 +230,9 @@ def live_scale(workload: Object, kind: str) -> LiveScale:
 
 def _writers(managers: Sequence[ManagedFields]) -> frozenset[str]:
     """Field managers that own the count, without those that own it since before our marks: ours was not written yet."""
-    marked = max((each.at for each in managers if _is_our_mark(each) and each.at), default=marks.LONG_AGO)
-    owning = [each for each in managers if each.fields_v1.spec.replicas is not None]
-    return frozenset(each.manager for each in owning if each.manager == MANAGER or (each.at or marked) >= marked)
+    marked = max((entry.at for entry in managers if _is_our_mark(entry) and entry.at), default=marks.LONG_AGO)
+    owning = [entry for entry in managers if entry.fields_v1.spec.replicas is not None]
+    return frozenset(entry.manager for entry in owning if entry.manager == MANAGER or (entry.at or marked) >= marked)
 
 
 def _is_our_mark(managed: ManagedFields) -> bool:
@@ -243,7 +243,7 @@ def _owner(meta: Meta, writers: frozenset[str]) -> str:
     """Name what else sets the count: the object's owner, or a tool that writes it again."""
     if controller := meta.controller():
         return f"it is made from {controller.kind} {controller.name}"
-    tools = [f"{OWNING[each]} writes its count (field manager {each})" for each in sorted(writers) if each in OWNING]
+    tools = [f"{OWNING[name]} writes its count (field manager {name})" for name in sorted(writers) if name in OWNING]
     stated = meta.labels.keys() | meta.annotations.keys()
     applied = [f"{tool} applies it ({name})" for name, tool in TRACKED.items() if name in stated]
     return next(iter((*tools, *applied)), "")

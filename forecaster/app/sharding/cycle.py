@@ -96,16 +96,16 @@ class ShardedCycle:
 
     def run(self, now: datetime) -> Outcome:
         """Run one cycle for an evaluation time."""
-        steps, came = Steps(self.seconds, self.patience), ShardAnswers([], {}, {})
-        targets = steps.run("targets", lambda: self._targets(now), self.tracker.known(now, "nothing could be read"))
+        steps, answers = Steps(self.seconds, self.patience), ShardAnswers([], {}, {})
+        targets = steps.run("targets", lambda: self._targets(now), self.roster.known(now, "nothing could be read"))
         if not targets.down:
-            steps.run("shards", lambda: self._collect(came, targets), None)
-        decided = self._merged(targets, came, now)
-        unkept: Sequence[str] = steps.run("offers", lambda: self.effects.publish(targets, decided, now), ())
+            steps.run("shards", lambda: self._collect(answers, targets), None)
+        decided = self._merged(targets, answers, now)
+        unkept: Sequence[str] = steps.run("offers", lambda: self.effects.hand_over(targets, decided, now), ())
         effected = self.effects.act(steps, now)
-        merged_report = merged(now, [result.report for result in came.results])
+        merged_report = merged(now, [result.report for result in answers.results])
         unscored = record_scores(self.effects.ledger, merged_report.scores)
-        failed = [f"shard {shard} of {self.learned.shards}: {why}" for shard, why in sorted(came.failures.items())]
+        failed = [f"shard {shard} of {self.learned.shards}: {why}" for shard, why in sorted(answers.failures.items())]
         early = (*targets.inventory.faults, *self.learned.refused, *failed, *merged_report.failures)
         unwritten = [line for effect in effected.values() for line in effect.failures]
         report = replace(
@@ -135,26 +135,27 @@ class ShardedCycle:
             self.started[id_] = (*self.started.get(id_, ()), *pods)[-MAX_SCALE_UPS:]
         return targets
 
-    def _collect(self, came: ShardAnswers, targets: Targets) -> None:
+    def _collect(self, answers: ShardAnswers, targets: Targets) -> None:
         """Collect the answers of shards; store learned state as soon as it arrives."""
         self.sizes.follow(targets.inventory.ids)
-        came.rows.update(rows_of(targets.inventory.workloads, self._shard))
-        tasks = self._tasks(targets, came.rows)
+        answers.rows.update(rows_of(targets.inventory.workloads, self._shard))
+        tasks = self._tasks(targets, answers.rows)
         for answer in self.executor.run(tasks, self.patience.total_seconds()):
             if isinstance(answer, ShardFailure):
-                came.failures[answer.shard] = answer.why
+                answers.failures[answer.shard] = answer.why
             else:
-                self._keep(answer, came)
-        answered = {result.shard for result in came.results}
+                self._keep(answer, answers)
+        answered = {result.shard for result in answers.results}
         self.started = {id_: pods for id_, pods in self.started.items() if self._shard(id_) not in answered}
         late = f"not computed within {self.patience.total_seconds():g} s"
-        came.failures.update({task.shard: late for task in tasks if task.shard not in answered | came.failures.keys()})
+        missing = {task.shard for task in tasks} - answered - answers.failures.keys()
+        answers.failures.update(dict.fromkeys(missing, late))
 
-    def _keep(self, result: ShardResult, came: ShardAnswers) -> None:
+    def _keep(self, result: ShardResult, answers: ShardAnswers) -> None:
         self.learned.keep(result.shard, result.learned)
-        self.sizes.update(came.rows[result.shard], result.sizes)
+        self.sizes.update(answers.rows[result.shard], result.sizes)
         self.sizes_sent[result.shard] = result.learned.at
-        came.results.append(result)
+        answers.results.append(result)
 
     def _tasks(self, targets: Targets, rows: Mapping[int, Sequence[int]]) -> list[ShardTask]:
         parts = parted(targets, self.started, self.policies.cluster, rows, self._shard, self.settings.queries.kinds)
@@ -178,18 +179,19 @@ class ShardedCycle:
     def _shard(self, id_: WorkloadId) -> int:
         return placed(id_.namespace, self.learned.shards)
 
-    def _merged(self, targets: Targets, came: ShardAnswers, now: datetime) -> DecidedRows:
+    def _merged(self, targets: Targets, answers: ShardAnswers, now: datetime) -> DecidedRows:
         """One decision about every workload that is there; it is held where its shard did not say."""
         workloads = targets.inventory.workloads
         if targets.down:
             return held_all(workloads, Reason.SOURCE_DOWN, targets.down, now)
-        parts = [(np.array(came.rows[result.shard], np.intp), result.numbers) for result in came.results]
-        return merged_decisions(now, workloads, parts, self.sizes.latest, lambda workload: self._unsaid(workload, came))
+        parts = [(np.array(answers.rows[result.shard], np.intp), result.numbers) for result in answers.results]
+        why_missing = partial(self._why_missing, answers=answers)
+        return merged_decisions(now, workloads, parts, self.sizes.latest, why_missing)
 
-    def _unsaid(self, workload: Workload, came: ShardAnswers) -> str:
+    def _why_missing(self, workload: Workload, answers: ShardAnswers) -> str:
         """Say why a workload has no decision."""
         shard = self._shard(workload.id)
-        why = came.failures.get(shard, "nothing was said of this workload")
+        why = answers.failures.get(shard, "nothing was said of this workload")
         return f"shard {shard} of {self.learned.shards}: {why}"
 
 
@@ -271,9 +273,9 @@ def merged_decisions(
     workloads: Sequence[Workload],
     parts: Sequence[tuple[NDArray[np.intp], DecidedColumns]],
     sizes: Sequence[Resize | Hold | None],
-    unsaid: Callable[[Workload], str],
+    why_missing: Callable[[Workload], str],
 ) -> DecidedRows:
-    """One decision about each workload: a part has those in its rows, all others are held with what `unsaid` says."""
+    """One decision about each workload: a part has those in its rows, all others are held, `why_missing` says why."""
     answered = np.zeros(len(workloads), np.bool_)
     for rows, _ in parts:
         answered[rows] = True
@@ -281,8 +283,8 @@ def merged_decisions(
     merged_sizes: list[Any] = [*sizes]
     others = np.flatnonzero(~answered).tolist()
     for row in others:
-        merged_sizes[row] = held_size(Reason.FAILED, unsaid(workloads[row]))
-    held = held_numbers([workloads[row] for row in others], Reason.FAILED, unsaid)
+        merged_sizes[row] = held_size(Reason.FAILED, why_missing(workloads[row]))
+    held = held_numbers([workloads[row] for row in others], Reason.FAILED, why_missing)
     rest = (np.array(others, np.intp), held)
     numbers = DecidedColumns.side_by_side(len(workloads), [*parts, rest])
     return DecidedRows(at, workloads, numbers, merged_sizes)

@@ -316,18 +316,18 @@ def assigned(sizes: Mapping[int, int], last: Mapping[int, str], workers: Sequenc
     The result is stable: a shard that moves has to read its history again.
     """
     afresh = _placed(sizes, {}, workers, math.inf)
-    most = PLACEMENT_SLACK * _busiest(sizes, afresh)
-    placed = _placed(sizes, last, workers, most)
-    return placed if _busiest(sizes, placed) <= most else afresh
+    limit = PLACEMENT_SLACK * _busiest(sizes, afresh)
+    placed = _placed(sizes, last, workers, limit)
+    return placed if _busiest(sizes, placed) <= limit else afresh
 
 
-def _placed(sizes: Mapping[int, int], last: Mapping[int, str], workers: Sequence[str], most: float) -> dict[int, str]:
+def _placed(sizes: Mapping[int, int], last: Mapping[int, str], workers: Sequence[str], limit: float) -> dict[int, str]:
     """The largest first; those that cannot stay come last."""
     load, placed = Counter(dict.fromkeys(workers, 0)), {}
     largest_first = sorted(sizes, key=lambda shard: (-sizes[shard], shard))
     for shard in largest_first:
         worker = last.get(shard, "")
-        if worker in load and load[worker] + sizes[shard] <= most:
+        if worker in load and load[worker] + sizes[shard] <= limit:
             placed[shard] = worker
             load[worker] += sizes[shard]
     for shard in largest_first:

@@ -291,9 +291,9 @@ class LocalExecutor:
         for task in tasks:
             if time.monotonic() > until:
                 return
-            came = tried(self.cycles, task)
-            if not isinstance(came, UnknownShard):
-                yield came
+            outcome = tried(self.cycles, task)
+            if not isinstance(outcome, UnknownShard):
+                yield outcome
 
     def facts(self, fleet: str, shard: int, id_: WorkloadId) -> bytes:
         """Return facts of this process."""
