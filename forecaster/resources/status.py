@@ -98,8 +98,7 @@ def status_of(
         "Limited": _limited(recommendation),
     }
     conditions = tuple(
-        condition_after(kind, state, resource.generation, before.condition(kind), now)
-        for kind, state in states.items()
+        condition_after(kind, state, resource.generation, before.condition(kind), now) for kind, state in states.items()
     )
     if recommendation is None:
         return AutoscalerStatus(resource.generation, decided.policy.mode, conditions=conditions)

@@ -97,11 +97,11 @@ class ShardedCycle:
     def run(self, now: datetime) -> Outcome:
         """Run one cycle for an evaluation time."""
         steps, answers = Steps(self.seconds, self.patience), ShardAnswers([], {}, {})
-        targets = steps.run("targets", lambda: self._targets(now), self.roster.known(now, "nothing could be read"))
+        targets = steps.run("targets", lambda: self._targets(now), self.tracker.known(now, "nothing could be read"))
         if not targets.down:
             steps.run("shards", lambda: self._collect(answers, targets), None)
         decided = self._merged(targets, answers, now)
-        unkept: Sequence[str] = steps.run("offers", lambda: self.effects.hand_over(targets, decided, now), ())
+        unkept: Sequence[str] = steps.run("offers", lambda: self.effects.publish(targets, decided, now), ())
         effected = self.effects.act(steps, now)
         merged_report = merged(now, [result.report for result in answers.results])
         unscored = record_scores(self.effects.ledger, merged_report.scores)
