@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
 import msgspec
@@ -19,9 +19,11 @@ from forecaster.serving.answers import workload_selector
 from forecaster.serving.external_metrics import ApiRequest, MetricsApi
 from forecaster.serving.reply import quantity
 from tests.support.published import table_of
-from tests.support.recommendations import NOON
+from tests.support.recommendations import NOON, recommendation, workload_id
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from forecaster.publish.reader import PublishedTable
 
 REFUSALS = {400, 404, 405, 503}
@@ -64,6 +66,75 @@ def test_a_selector_is_understood_or_refused_in_a_sentence(text: str) -> None:
         assert isinstance(found, str)
     else:
         assert isinstance(found, str) == ("say which workload" in str(found))
+
+
+class Term(NamedTuple):
+    """One requirement of a selector, as it is meant and as it is written."""
+
+    key: str
+    operator: str
+    values: tuple[str, ...]
+    text: str
+
+    def holds(self, labels: Mapping[str, str]) -> bool:
+        if self.operator in {"", "!"}:
+            return (self.key in labels) is (self.operator == "")
+        return (labels.get(self.key) in self.values) is (self.operator in {"=", "==", "in"})
+
+
+TERMS = {
+    "workload": ("web", "api", "nope"),
+    "kind": ("Deployment", "StatefulSet"),
+    "namespace": ("shop", "other"),
+    "signal": ("cpu", "memory", "gpu"),
+    "source": ("forecast",),
+}
+SHOP = [workload_id("api"), workload_id("web"), workload_id("web", kind="StatefulSet")]
+ANYWHERE = [workload_id("api", "other"), *SHOP]
+
+
+@pytest.fixture(scope="module")
+def several(tmp_path_factory: pytest.TempPathFactory) -> PublishedTable:
+    return table_of(tmp_path_factory.mktemp("several") / "table", *map(recommendation, ANYWHERE))
+
+
+@st.composite
+def terms(draw: st.DrawFn, keys: st.SearchStrategy[str]) -> Term:
+    key, space = draw(keys), draw(st.sampled_from(["", " ", "\t"]))
+    operator = draw(st.sampled_from(["=", "==", "in", "!=", "notin", "", "!"]))
+    values = draw(st.lists(st.sampled_from(TERMS[key]), min_size=1, max_size=2))
+    if operator in {"in", "notin"}:
+        return Term(key, operator, tuple(values), f"{key} {operator}{space}({f',{space}'.join(values)})")
+    if operator in {"", "!"}:
+        return Term(key, operator, (), f"{space}{operator}{space}{key}")
+    return Term(key, operator, (values[0],), f"{key}{space}{operator}{space}{values[0]}")
+
+
+@given(data=st.data())
+def test_a_selector_yields_the_one_value_it_means_and_never_another(
+    several: PublishedTable, data: st.DataObject
+) -> None:
+    """The values are searched for one by one here; there they are looked up by the names in the selector."""
+    api = MetricsApi(lambda: (several, Moment(NOON + timedelta(seconds=1), NOON, fresh=True)))
+    asked = data.draw(st.lists(terms(st.sampled_from(sorted(TERMS))), max_size=2))
+    asked += data.draw(st.lists(terms(st.just("workload")), max_size=1))
+    query = b"labelSelector=" + quote(",".join(one.text for one in asked)).encode()
+    reply = api.answer(
+        ApiRequest("GET", "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/forecaster_demand", query)
+    )
+    each = [
+        {"namespace": id_.namespace, "kind": id_.kind, "workload": id_.name, "signal": signal}
+        for id_ in SHOP
+        for signal in ("cpu", "memory", "requests")
+    ]
+    meant = [labels for labels in each if all(one.holds(labels) for one in asked)]
+    if not any(one.key == "workload" and one.operator in {"=", "==", "in"} for one in asked):
+        assert reply.status == 400
+    elif len(meant) == 1:
+        (item,) = msgspec.json.decode(reply.body)["items"]
+        assert meant[0].items() <= item["metricLabels"].items()
+    else:
+        assert reply.status == (400 if meant else 404)
 
 
 @given(
