@@ -51,7 +51,7 @@ class Remarks:
             "were not at a time that was asked for and dropped": self.off_grid,
             "came twice; the later one was kept": self.duplicate,
         }
-        return tuple(f"{count} samples {what}" for what, count in counts.items() if count)
+        return tuple(f"{count} samples {problem}" for problem, count in counts.items() if count)
 
 
 def matrix_of(
@@ -86,8 +86,8 @@ def single_values(series: Sequence[Series]) -> NDArray[np.float64]:
 def _chunks(series: Sequence[Series]) -> Iterator[tuple[int, list[bytes]]]:
     """Sample texts of consecutive series, about `_CHUNK` bytes at a time, with the index of the first."""
     first, texts, size = 0, list[bytes](), 0
-    for index, one in enumerate(series):
-        texts.append(bytes(one.samples))
+    for index, samples in enumerate(each.samples for each in series):
+        texts.append(bytes(samples))
         size += len(texts[-1])
         if size >= _CHUNK:
             yield first, texts
@@ -150,24 +150,24 @@ def _clean(values: NDArray[np.float64], remarks: Remarks) -> None:
     values[negative | np.isinf(values)] = np.nan
 
 
-MAX_REMEMBERED_ROWS = 1 << 17
+MAX_CACHED_ROWS = 1 << 17
 """Identities that are kept ready, 400 bytes each: one for every text of labels that names a workload."""
-_REMARKS_KEPT = 10
+_MAX_REMARKS = 10
 _REMARK_LENGTH = 200
 
 
 def block_of(answer: QueryAnswer, signal: Signal, start: datetime, step: timedelta, points: int) -> Block:
     """The demand in `answer` on the grid that was asked for. Raises `MalformedAnswer`."""
-    whose = [(one, id_) for one in answer.series if (id_ := owner_of(one))]
-    named, ids = [one for one, _ in whose], [id_ for _, id_ in whose]
+    owned = [(series, id_) for series in answer.series if (id_ := owner_of(series))]
+    named, ids = [series for series, _ in owned], [id_ for _, id_ in owned]
     values, remarks = matrix_of(named, start=start.timestamp(), step=step.total_seconds(), points=points)
     unique, values, doubled = each_once(ids, values)
-    said = (remark[:_REMARK_LENGTH] for remark in answer.remarks[:_REMARKS_KEPT])
+    server_remarks = (remark[:_REMARK_LENGTH] for remark in answer.remarks[:_MAX_REMARKS])
     nameless = len(answer.series) - len(named)
     dropped = (
         (f"{nameless} series lack a usable namespace, workload_kind or workload and were dropped",) if nameless else ()
     )
-    sentences = (*said, *dropped, *doubled, *remarks.sentences())
+    sentences = (*server_remarks, *dropped, *doubled, *remarks.sentences())
     warnings = tuple(f"{signal}: {sentence}" for sentence in sentences)
     return Block(signal, unique, start, step, values, warnings, partial=answer.partial)
 
@@ -186,30 +186,30 @@ def pod_samples(usage: Block, answer: QueryAnswer) -> PodSamples:
     A workload that is not in an answer has no pods past their start; where the answer says nothing of any workload it
     is not known. Raises `MalformedAnswer`.
     """
-    settled, counted = (_rows_like(usage, answer, what) for what in (SETTLED_PODS, SAMPLES_OF_PODS))
+    settled, counted = (_rows_like(usage, answer, kind) for kind in (SETTLED_PODS, SAMPLES_OF_PODS))
     pods = np.floor(counted / SAMPLES_OF_A_POD)
     samples = counted - pods * SAMPLES_OF_A_POD
-    told = ~np.isnan(counted).all(axis=0)
-    known = np.where(np.isnan(pods) & told, 0.0, pods)
+    counted_any = ~np.isnan(counted).all(axis=0)
+    known = np.where(np.isnan(pods) & counted_any, 0.0, pods)
     more = usage.values > np.nan_to_num(settled) * (1.0 + SAME_SUM) + SAME_SUM
     per_pod = np.divide(samples, pods, out=np.full(pods.shape, np.nan), where=pods > 0)
-    return PodSamples(known, per_pod, settled, np.where(told, more, np.nan))
+    return PodSamples(known, per_pod, settled, np.where(counted_any, more, np.nan))
 
 
-def _rows_like(usage: Block, answer: QueryAnswer, what: str) -> NDArray[np.float64]:
+def _rows_like(usage: Block, answer: QueryAnswer, kind: str) -> NDArray[np.float64]:
     """The values of one kind for the rows of `usage`."""
-    some = [one for series in answer.series if (one := _of_kind(series, what))]
-    found = block_of(QueryAnswer(some), PODS, usage.start, usage.step, int(usage.values.shape[1]))
-    at = rows_among(usage.ids, {id_: row for row, id_ in enumerate(found.ids)})
+    of_kind = [bare for series in answer.series if (bare := _of_kind(series, kind))]
+    block = block_of(QueryAnswer(of_kind), PODS, usage.start, usage.step, int(usage.values.shape[1]))
+    at = rows_among(usage.ids, {id_: row for row, id_ in enumerate(block.ids)})
     values = np.full(usage.values.shape, np.nan)
-    values[at >= 0] = found.values[at[at >= 0]]
+    values[at >= 0] = block.values[at[at >= 0]]
     return values
 
 
 def of_containers(answer: QueryAnswer, named: Mapping[WorkloadId, str]) -> QueryAnswer:
     """The series of these containers, each without its label `container`."""
-    some = [one for series in answer.series if (one := _of_container(series, named))]
-    return QueryAnswer(some, answer.remarks, answer.partial)
+    of_named = [bare for series in answer.series if (bare := _of_container(series, named))]
+    return QueryAnswer(of_named, answer.remarks, answer.partial)
 
 
 def _of_container(series: Series, named: Mapping[WorkloadId, str]) -> Series | None:
@@ -220,26 +220,26 @@ def _of_container(series: Series, named: Mapping[WorkloadId, str]) -> Series | N
     return Series(msgspec.Raw(text), series.value, series.values)
 
 
-@lru_cache(maxsize=MAX_REMEMBERED_ROWS)
+@lru_cache(maxsize=MAX_CACHED_ROWS)
 def _container(labels: bytes) -> tuple[WorkloadId | None, str]:
     metric = Series(msgspec.Raw(labels)).metric
     return workload_of(metric), metric.get("container", "")
 
 
-def _of_kind(series: Series, what: str) -> Series | None:
+def _of_kind(series: Series, kind: str) -> Series | None:
     """A series of this kind, without the label that says so: its text is then that of the other signals."""
-    text, label = bytes(series.labels), b'"what":"%b",' % what.encode()
+    text, label = bytes(series.labels), b'"what":"%b",' % kind.encode()
     if label in text:
         return Series(msgspec.Raw(text.replace(label, b"", 1)), series.value, series.values)
     if b'"what":"' in text:
         return None
-    return series if series.metric.get("what") == what else None
+    return series if series.metric.get("what") == kind else None
 
 
 def samples_of(known: PodSamples, ids: Sequence[WorkloadId], among: Sequence[WorkloadId]) -> PodSamples:
     """The rows of some workloads; not known of those that are not there."""
     at = rows_among(ids, {id_: row for row, id_ in enumerate(among)})
-    return PodSamples(*(np.vstack([one, np.full((1, one.shape[1]), np.nan)])[at] for one in known.layers))
+    return PodSamples(*(np.vstack([layer, np.full((1, layer.shape[1]), np.nan)])[at] for layer in known.layers))
 
 
 def owner_of(series: Series) -> WorkloadId | None:
@@ -250,7 +250,7 @@ def owner_of(series: Series) -> WorkloadId | None:
     return _owner(bytes(series.labels))
 
 
-@lru_cache(maxsize=MAX_REMEMBERED_ROWS)
+@lru_cache(maxsize=MAX_CACHED_ROWS)
 def _owner(labels: bytes) -> WorkloadId | None:
     return workload_of(Series(msgspec.Raw(labels)).metric)
 
@@ -261,7 +261,7 @@ def workload_of(labels: Mapping[str, str]) -> WorkloadId | None:
     Its words are interned: identities are looked up some twenty times in a cycle, and equal words that are the same
     object are not compared letter by letter.
     """
-    path = [intern(labels.get(one, "")) for one in ("namespace", "workload_kind", "workload")]
+    path = [intern(labels.get(label, "")) for label in ("namespace", "workload_kind", "workload")]
     return WorkloadId(*path) if all(map(may_be_a_name, path)) else None
 
 
@@ -271,9 +271,9 @@ def each_once(
     """Merge rows of one identity into their maximum: a query with a label too many must not lose demand silently."""
     if len(set(ids)) == len(ids):
         return tuple(ids), values, ()
-    rows = {one: row for row, one in enumerate(dict.fromkeys(ids))}
+    rows = {id_: row for row, id_ in enumerate(dict.fromkeys(ids))}
     merged = np.full((len(rows), values.shape[1]), np.nan)
-    for one, row in zip(ids, values, strict=True):
-        merged[rows[one]] = np.fmax(merged[rows[one]], row)
+    for id_, row in zip(ids, values, strict=True):
+        merged[rows[id_]] = np.fmax(merged[rows[id_]], row)
     count = len(ids) - len(rows)
     return tuple(rows), merged, (f"{count} series name a workload that another one names; the larger value was kept",)

@@ -103,8 +103,8 @@ def read_bundle(path: Path, known: Signals = BUILT_IN) -> Bundle:
     try:
         with zipfile.ZipFile(path) as archive:
             manifest = _manifest(path, archive.read("manifest.json"))
-            kept = [known.by_name[name] for name in manifest.signals if name in known.by_name]
-            values = {signal: _history(path, archive, signal, manifest) for signal in kept}
+            exported = [known.by_name[name] for name in manifest.signals if name in known.by_name]
+            values = {signal: _history(path, archive, signal, manifest) for signal in exported}
             decisions, changes = (
                 msgspec.json.decode(archive.read(f"{name}.json"), type=list[dict[str, Any]])
                 for name in ("decisions", "changes")
@@ -117,24 +117,25 @@ def read_bundle(path: Path, known: Signals = BUILT_IN) -> Bundle:
 
 
 def _manifest(path: Path, text: bytes) -> Manifest:
-    found = msgspec.json.decode(text, type=Manifest)
-    if found.format != FORMAT:
-        raise SourceRefused(f"{path}: of format {found.format!r}, and {FORMAT!r} is read here; export it anew")
-    if found.start.tzinfo is None or found.start.year not in PLAUSIBLE_YEARS or not 0 < found.minutes <= MAX_MINUTES:
-        span = f"{found.minutes} minutes from {found.start.isoformat()}"
+    manifest = msgspec.json.decode(text, type=Manifest)
+    if manifest.format != FORMAT:
+        raise SourceRefused(f"{path}: of format {manifest.format!r}, and {FORMAT!r} is read here; export it anew")
+    start, minutes = manifest.start, manifest.minutes
+    if start.tzinfo is None or start.year not in PLAUSIBLE_YEARS or not 0 < minutes <= MAX_MINUTES:
+        span = f"{minutes} minutes from {start.isoformat()}"
         raise SourceRefused(f"{path}: {span} are not 1 to {MAX_MINUTES} minutes from an instant with a time zone")
-    return found
+    return manifest
 
 
 def _history(path: Path, archive: zipfile.ZipFile, signal: Signal, manifest: Manifest) -> NDArray[np.float32]:
     """Read one signal; its shape is checked before its values; what is no demand is a gap."""
-    wanted = (len(manifest.workloads), manifest.minutes)
+    expected = (len(manifest.workloads), manifest.minutes)
     with archive.open(HISTORY_ENTRY.format(signal)) as file:
         head = io.BytesIO(file.read(np.lib.format.MAGIC_LEN + 2 + 10_000))
     np.lib.format.read_magic(head)
     shape, _, dtype = np.lib.format.read_array_header_1_0(head)
-    if shape != wanted or dtype != np.dtype("<f4"):
-        raise SourceRefused(f"{path}: {signal} is {dtype} {shape}, and the manifest says float32 {wanted}")
+    if shape != expected or dtype != np.dtype("<f4"):
+        raise SourceRefused(f"{path}: {signal} is {dtype} {shape}, and the manifest says float32 {expected}")
     with archive.open(HISTORY_ENTRY.format(signal)) as file:
-        found: NDArray[np.float32] = np.lib.format.read_array(file, allow_pickle=False)
-    return np.where((found >= 0) & np.isfinite(found), found, np.float32(np.nan))
+        values: NDArray[np.float32] = np.lib.format.read_array(file, allow_pickle=False)
+    return np.where((values >= 0) & np.isfinite(values), values, np.float32(np.nan))

@@ -13,7 +13,7 @@ from urllib3.exceptions import InvalidHeader, MaxRetryError, ReadTimeoutError
 from urllib3.util.retry import Retry
 
 from forecaster.errors import SourceRefused, shown_url
-from forecaster.sources.identity import PERMISSIONS, BearerAuth, beside_us, cloud_identity
+from forecaster.sources.identity import PERMISSIONS, BearerAuth, cloud_identity, is_local
 from forecaster.sources.wire import Denied, Query, QueryAnswer, body_of, facts_of, translated, understood
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from forecaster.sources.settings import PrometheusSettings
 
 
-_NEWEST = {"nocache": "1"}
+_NO_CACHE = {"nocache": "1"}
 """VictoriaMetrics hides the last 30 seconds unless it is told so: five seconds after a minute, that minute. To other
 servers the word means nothing."""
 
@@ -48,7 +48,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
         )
         self._address = shown_url(self.url)
         self._permission = PERMISSIONS.get(settings.identity, "")
-        self._read_timeout, self._most = settings.read_timeout_seconds, settings.most_answer_mib << 20
+        self._read_timeout, self._max_bytes = settings.read_timeout_seconds, settings.most_answer_mib << 20
         self._server_timeout = f"{max(settings.read_timeout_seconds - 1, settings.read_timeout_seconds / 2):.3f}"
 
     def ask(self, question: Query) -> QueryAnswer:
@@ -60,7 +60,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
         deadline, where = monotonic() + self._read_timeout, self.where(question.name)
         with translated(where):
             response = self._post(question)
-            body = body_of(response, deadline, self._most, monotonic)
+            body = body_of(response, deadline, self._max_bytes, monotonic)
         try:
             return understood(response, body, where)
         except Denied as error:
@@ -88,7 +88,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
     def _post(self, question: Query) -> requests.Response:
         return self._session.post(  # type: ignore[no-any-return]
             self.url + question.path,
-            data={**question.form, **_NEWEST, "timeout": self._server_timeout},
+            data={**question.form, **_NO_CACHE, "timeout": self._server_timeout},
             headers={**self.headers, "Accept-Encoding": "identity"},
             auth=self.auth,
             verify=self._session.verify,  # a session's own is overruled by REQUESTS_CA_BUNDLE
@@ -100,7 +100,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
 
 def _session(settings: PrometheusSettings) -> requests.Session:
     session = requests.Session()
-    session.trust_env = not beside_us(settings.url)  # a proxy of the environment would look for it on its own host
+    session.trust_env = not is_local(settings.url)  # a proxy of the environment would look for it on its own host
     session.verify = False if settings.insecure_skip_verify else str(settings.ca_file or "") or True
     if settings.client_certificate_file:
         key = settings.client_key_file or settings.client_certificate_file
@@ -137,11 +137,11 @@ class QueryRetry(Retry):
         """One attempt fewer, or the end of patience."""
         if isinstance(error, ReadTimeoutError):
             raise error
-        if _pool and response is not None and not self._worth_it(response):
+        if _pool and response is not None and not self._retryable(response):
             raise MaxRetryError(_pool, url or "")
         return super().increment(method, url, response, error, _pool, _stacktrace)
 
-    def _worth_it(self, response: BaseHTTPResponse) -> bool:
+    def _retryable(self, response: BaseHTTPResponse) -> bool:
         stated = self.get_retry_after(response)
         if stated is not None:
             return stated <= LONGEST_WAIT

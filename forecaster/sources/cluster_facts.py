@@ -129,8 +129,7 @@ def read_cluster(ask: Ask, rendered: Callable[[str], str]) -> Cluster:
 def _nodes(rows: Mapping[str, Sequence[InstantRow]]) -> list[Node]:
     allocatable: dict[str, dict[str, int]] = defaultdict(dict)
     for row in rows["node_allocatable"]:
-        resource = _resource(row.labels.get("resource", ""))
-        allocatable[row.labels.get("node", "")][resource] = _milli(row.value)
+        allocatable[row.labels.get("node", "")][_resource(row.labels.get("resource", ""))] = _milli(row.value)
     taints: dict[str, list[Taint]] = defaultdict(list)
     for row in rows["node_taints"]:
         taint = Taint(row.labels.get("key", ""), row.labels.get("value", ""), row.labels.get("effect", ""))
@@ -157,7 +156,7 @@ def _residents(rows: Mapping[str, Sequence[InstantRow]]) -> Iterable[Resident]:
     requests: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)
     for row in rows["pod_node_requests"]:
         requests[_pod(row)][_resource(row.labels.get("resource", ""))] = _milli(row.value)
-    owners = {_pod(row): one for row in rows["pod_owners"] if (one := workload_of(row.labels))}
+    owners = {_pod(row): id_ for row in rows["pod_owners"] if (id_ := workload_of(row.labels))}
     memory = {_pod(row): round(row.value) for row in rows["pod_memory"]}
     for row in rows["pods_on_nodes"]:
         key, node = _pod(row), row.labels.get("node", "")
@@ -189,17 +188,17 @@ def _templates(rows: Mapping[str, Sequence[InstantRow]]) -> dict[WorkloadId, Pod
 def _names(rows: Sequence[InstantRow]) -> dict[WorkloadId, list[str]]:
     names: dict[WorkloadId, list[str]] = defaultdict(list)
     for row in rows:
-        if one := workload_of(row.labels):
-            names[one].append(row.labels.get("container", ""))
+        if id_ := workload_of(row.labels):
+            names[id_].append(row.labels.get("container", ""))
     return names
 
 
 def _by_container(rows: Sequence[InstantRow]) -> dict[tuple[WorkloadId, str], dict[str, int]]:
-    found: dict[tuple[WorkloadId, str], dict[str, int]] = defaultdict(dict)
+    amounts: dict[tuple[WorkloadId, str], dict[str, int]] = defaultdict(dict)
     for row in rows:
-        if one := workload_of(row.labels):
-            found[one, row.labels.get("container", "")][_resource(row.labels.get("resource", ""))] = _milli(row.value)
-    return found
+        if id_ := workload_of(row.labels):
+            amounts[id_, row.labels.get("container", "")][_resource(row.labels.get("resource", ""))] = _milli(row.value)
+    return amounts
 
 
 def _limit_ranges(rows: Sequence[InstantRow]) -> dict[str, tuple[LimitRange, ...]]:
@@ -209,12 +208,12 @@ def _limit_ranges(rows: Sequence[InstantRow]) -> dict[str, tuple[LimitRange, ...
         if field:
             key = (row.labels.get("namespace", ""), row.labels.get("limitrange", ""), row.labels.get("type", ""))
             bounds[key][field][_resource(row.labels.get("resource", ""))] = _milli(row.value)
-    found: dict[str, dict[str, list[LimitRangeItem]]] = defaultdict(lambda: defaultdict(list))
+    ranges: dict[str, dict[str, list[LimitRangeItem]]] = defaultdict(lambda: defaultdict(list))
     for (namespace, name, kind), fields in sorted(bounds.items()):
-        found[namespace][name].append(LimitRangeItem(kind, **fields))
+        ranges[namespace][name].append(LimitRangeItem(kind, **fields))
     return {
         namespace: tuple(LimitRange(tuple(items), name) for name, items in objects.items())
-        for namespace, objects in found.items()
+        for namespace, objects in ranges.items()
     }
 
 
@@ -224,10 +223,10 @@ def _quotas(rows: Sequence[InstantRow]) -> dict[str, tuple[Quota, ...]]:
     for row in rows:
         key = (row.labels.get("namespace", ""), row.labels.get("resourcequota", ""))
         amounts[key][row.labels.get("type", "")][row.labels.get("resource", "")] = _milli(row.value)
-    found: dict[str, list[Quota]] = defaultdict(list)
+    quotas: dict[str, list[Quota]] = defaultdict(list)
     for (namespace, name), kinds in sorted(amounts.items()):
-        found[namespace].append(Quota(kinds["hard"], kinds["used"], name=name))
-    return {namespace: tuple(objects) for namespace, objects in found.items()}
+        quotas[namespace].append(Quota(kinds["hard"], kinds["used"], name=name))
+    return {namespace: tuple(objects) for namespace, objects in quotas.items()}
 
 
 def _rollouts(rows: Mapping[str, Sequence[InstantRow]]) -> dict[WorkloadId, Rollout]:

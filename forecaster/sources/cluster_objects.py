@@ -58,12 +58,13 @@ def _items(path: Path) -> Iterable[Wire]:
         value = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
         raise SourceRefused(f"{path}: not a JSON file of Kubernetes objects: {error}") from error
-    found = value.get("items") if isinstance(value, Mapping) and "items" in value else [value]
-    if not isinstance(found, list) or not all(
-        isinstance(one, Mapping) and "kind" in one and isinstance(one.get("metadata") or {}, Mapping) for one in found
+    objects = value.get("items") if isinstance(value, Mapping) and "items" in value else [value]
+    if not isinstance(objects, list) or not all(
+        isinstance(item, Mapping) and "kind" in item and isinstance(item.get("metadata") or {}, Mapping)
+        for item in objects
     ):
         raise SourceRefused(f"{path}: expected a List of objects with `kind`, as `kubectl get -o json` prints it")
-    return found
+    return objects
 
 
 BUILT_IN_PRIORITIES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
@@ -75,22 +76,22 @@ def cluster_of(items: Items, server: Server | None = None) -> Cluster:
     Only nodes may be missing, because every cluster has some.
     """
     faults: list[str] = []
-    classes = {_key(one)[1]: int(one.get("value") or 0) for one in items.get("PriorityClass", ())}
+    classes = {_key(wire)[1]: int(wire.get("value") or 0) for wire in items.get("PriorityClass", ())}
     priorities = BUILT_IN_PRIORITIES | classes
     pods = list(_placed(items, faults))
-    usage = dict(_usage(one) for one in items.get("PodMetrics", ()))
+    usage = dict(_usage(wire) for wire in items.get("PodMetrics", ()))
     nodes = _read(items.get("Node", ()), node_of, faults)
-    node_infos = ((one.get("status") or {}).get("nodeInfo") or {} for one in items.get("Node", ()))
+    node_infos = ((wire.get("status") or {}).get("nodeInfo") or {} for wire in items.get("Node", ()))
     return Cluster(
         nodes=tuple(nodes) if "Node" in items else None,
-        residents=tuple(_resident(one, usage, priorities) for one in pods),
+        residents=tuple(_resident(pod, usage, priorities) for pod in pods),
         limit_ranges=_by_namespace(items, "LimitRange", limit_range_of, faults),
         quotas=_by_namespace(items, "ResourceQuota", quota_of, faults),
         templates=_templates(items, priorities, faults),
-        rollouts={_id(kind, one): _rollout(kind, one) for kind in _TEMPLATED for one in items.get(kind, ())},
+        rollouts={_id(kind, wire): _rollout(kind, wire) for kind in _TEMPLATED for wire in items.get(kind, ())},
         running=_running(pods),
         vpas=_vpas(items, faults),
-        server=server or Server.latest(str(one.get("kubeletVersion") or "") for one in node_infos),
+        server=server or Server.latest(str(info.get("kubeletVersion") or "") for info in node_infos),
         faults=tuple(faults),
     )
 
@@ -106,7 +107,7 @@ class _PlacedPod(NamedTuple):
 
 
 def _placed(items: Items, faults: list[str]) -> Iterator[_PlacedPod]:
-    owners = {_key(one): _controller(one) for one in items.get("ReplicaSet", ())}
+    owners = {_key(wire): _controller(wire) for wire in items.get("ReplicaSet", ())}
     for wire in items.get("Pod", ()):
         node = str((wire.get("spec") or {}).get("nodeName") or "")
         phase = str((wire.get("status") or {}).get("phase") or "")
@@ -118,45 +119,45 @@ def _placed(items: Items, faults: list[str]) -> Iterator[_PlacedPod]:
             yield _PlacedPod(pod, name, WorkloadId(namespace, kind, owner), node, phase == "Running")
 
 
-def _resident(one: _PlacedPod, usage: Mapping[tuple[str, str], int], priorities: Mapping[str, int]) -> Resident:
+def _resident(placed: _PlacedPod, usage: Mapping[tuple[str, str], int], priorities: Mapping[str, int]) -> Resident:
     return replace(
-        Resident.of(_with_priority(one.pod, priorities), one.node),
-        workload=one.owner.path,
-        daemon=one.owner.kind == "DaemonSet",
-        memory_bytes=usage.get((one.owner.namespace, one.name)),
-        name=f"{one.owner.namespace}/{one.name}",
+        Resident.of(_with_priority(placed.pod, priorities), placed.node),
+        workload=placed.owner.path,
+        daemon=placed.owner.kind == "DaemonSet",
+        memory_bytes=usage.get((placed.owner.namespace, placed.name)),
+        name=f"{placed.owner.namespace}/{placed.name}",
     )
 
 
 def _running(pods: Iterable[_PlacedPod]) -> dict[WorkloadId, tuple[tuple[Pod, str], ...]]:
-    found: dict[WorkloadId, list[tuple[Pod, str]]] = defaultdict(list)
-    for one in pods:
-        if one.runs:
-            found[one.owner].append((one.pod, one.node))
-    return {id_: tuple(running) for id_, running in found.items()}
+    pods_by_owner: dict[WorkloadId, list[tuple[Pod, str]]] = defaultdict(list)
+    for placed in pods:
+        if placed.runs:
+            pods_by_owner[placed.owner].append((placed.pod, placed.node))
+    return {id_: tuple(running) for id_, running in pods_by_owner.items()}
 
 
 def _vpas(items: Items, faults: list[str]) -> dict[WorkloadId, tuple[VpaSizes, ...]]:
-    found = []
-    for one in items.get("VerticalPodAutoscaler", ()):
+    vpas = []
+    for wire in items.get("VerticalPodAutoscaler", ()):
         try:
-            found.append(vpa_of_document(one))
+            vpas.append(vpa_of_document(wire))
         except ValueError as error:
-            faults.append(f"VerticalPodAutoscaler {'/'.join(_key(one))}: {error}")
-    return Neighbours(vpas=found).sizes()
+            faults.append(f"VerticalPodAutoscaler {'/'.join(_key(wire))}: {error}")
+    return Neighbours(vpas=vpas).sizes()
 
 
 def _templates(items: Items, priorities: Mapping[str, int], faults: list[str]) -> dict[WorkloadId, Pod]:
-    found = {}
+    templates = {}
     for kind in _TEMPLATED:
-        for one in items.get(kind, ()):
-            spec = one.get("spec") or {}
+        for wire in items.get(kind, ()):
+            spec = wire.get("spec") or {}
             spec = (spec.get("jobTemplate") or {}).get("spec") or {} if kind == CRON_JOB else spec
             template = spec.get("template") or {}
-            metadata = {**(template.get("metadata") or {}), "namespace": _key(one)[0], "name": _key(one)[1]}
+            metadata = {**(template.get("metadata") or {}), "namespace": _key(wire)[0], "name": _key(wire)[1]}
             for pod in _read([{"metadata": metadata, "spec": template.get("spec")}], pod_of, faults):
-                found[_id(kind, one)] = _with_priority(pod, priorities)
-    return found
+                templates[_id(kind, wire)] = _with_priority(pod, priorities)
+    return templates
 
 
 def _with_priority(pod: Pod, priorities: Mapping[str, int]) -> Pod:
@@ -184,33 +185,33 @@ def _rollout(kind: str, wire: Wire) -> Rollout:
     return Rollout(count, surge, unavailable if surge or unavailable else 1, owner)
 
 
-def _share(value: int | str, of: int, rounded: Callable[[float], int]) -> int:
+def _share(value: int | str, replicas: int, rounded: Callable[[float], int]) -> int:
     text = str(value)
-    return rounded(int(text[:-1]) * of / 100) if text.endswith("%") else int(text)
+    return rounded(int(text[:-1]) * replicas / 100) if text.endswith("%") else int(text)
 
 
 def _by_namespace(items: Items, kind: str, read: Callable[[Wire], Any], faults: list[str]) -> dict[str, Any]:
     """What a namespace has; None where one of its objects is not understood, since that one may refuse anything."""
     wires: dict[str, list[Wire]] = defaultdict(list)
-    for one in items.get(kind, ()):
-        wires[_key(one)[0]].append(one)
-    found = {namespace: _read(of, read, faults) for namespace, of in wires.items()}
-    return {namespace: tuple(of) if len(of) == len(wires[namespace]) else None for namespace, of in found.items()}
+    for wire in items.get(kind, ()):
+        wires[_key(wire)[0]].append(wire)
+    readable = {namespace: _read(listed, read, faults) for namespace, listed in wires.items()}
+    return {name: tuple(objects) if len(objects) == len(wires[name]) else None for name, objects in readable.items()}
 
 
 def _read(wires: Iterable[Wire], read: Callable[[Wire], Any], faults: list[str]) -> list[Any]:
     """What can be understood; the rest is named."""
-    found = []
+    objects = []
     for wire in wires:
         try:
-            found.append(read(wire))
+            objects.append(read(wire))
         except ManifestError as error:
             faults.append(str(error))
-    return found
+    return objects
 
 
 def _usage(wire: Wire) -> tuple[tuple[str, str], int]:
-    used = [(one.get("usage") or {}).get("memory", "0") for one in wire.get("containers") or ()]
+    used = [(container.get("usage") or {}).get("memory", "0") for container in wire.get("containers") or ()]
     try:
         return _key(wire), sum(whole(milli_of(str(text))) for text in used)
     except QuantityError as error:
@@ -229,4 +230,4 @@ def _id(kind: str, wire: Wire) -> WorkloadId:
 
 def _controller(wire: Wire) -> tuple[str, str] | None:
     references = (wire.get("metadata") or {}).get("ownerReferences") or ()
-    return next(((str(one["kind"]), str(one["name"])) for one in references if one.get("controller")), None)
+    return next(((str(owner["kind"]), str(owner["name"])) for owner in references if owner.get("controller")), None)

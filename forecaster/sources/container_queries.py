@@ -32,8 +32,8 @@ unless on (namespace, pod) (kube_pod_status_phase{{phase=~"Failed|Succeeded",{SE
 """Pods that failed or were evicted are no part of the workload any more, and may be of an older template."""
 
 
-def _stated(what: str) -> str:
-    return by_owner("max", f"({stated_by_pod(what)} {ENDED})", "container", "resource")
+def _stated(side: str) -> str:
+    return by_owner("max", f"({stated_by_pod(side)} {ENDED})", "container", "resource")
 
 
 def named_containers(extra: str, *selectors: str) -> str:
@@ -122,12 +122,12 @@ sum_over_time((sum by (namespace, workload_kind, workload) (
 ThrottledShares = dict[WorkloadId, dict[str, list[float]]]
 STARTING_AFTER = timedelta(seconds=30)
 """Age from which on a container that starts is looked at: two scrapes, in most clusters."""
-LEAST_PERIODS = 50
+MIN_PERIODS = 50
 """CPU periods of 100 ms in which a container wanted CPU, below which its start says nothing."""
 STARTS = f"""\
 (
   max by (namespace, pod, container) (container_cpu_cfs_throttled_periods_total{{{CONTAINERS}}})
-  / (max by (namespace, pod, container) (container_cpu_cfs_periods_total{{{CONTAINERS}}}) >= {LEAST_PERIODS})
+  / (max by (namespace, pod, container) (container_cpu_cfs_periods_total{{{CONTAINERS}}}) >= {MIN_PERIODS})
   and on (namespace, pod, container)
   (time() - max by (namespace, pod, container) (container_start_time_seconds{{{CONTAINERS}}})
     >= {STARTING_AFTER.seconds} < {SPAN})
@@ -144,13 +144,12 @@ def throttled_starts(source: PrometheusSource, at: datetime, since: timedelta) -
 
     Each start is looked at once, if one call follows the other. Raises `SourceError`.
     """
-    until = int((STARTING_AFTER + since).total_seconds())
-    asked = source.queries.rendered(STARTS).replace(SPAN, str(until))
-    found: ThrottledShares = {}
-    for row in source.rows(at_instant("starts", asked, at)):
+    query = source.queries.rendered(STARTS).replace(SPAN, str(int((STARTING_AFTER + since).total_seconds())))
+    shares: ThrottledShares = {}
+    for row in source.rows(at_instant("starts", query, at)):
         if id_ := workload_of(row.labels):
-            found.setdefault(id_, {}).setdefault(row.labels["container"], []).append(row.value)
-    return found
+            shares.setdefault(id_, {}).setdefault(row.labels["container"], []).append(row.value)
+    return shares
 
 
 def container_losses(source: PrometheusSource, begin: datetime, until: datetime) -> dict[WorkloadId, ContainerLosses]:
@@ -169,12 +168,12 @@ def container_losses(source: PrometheusSource, begin: datetime, until: datetime)
 def _summed(
     source: PrometheusSource, name: str, query: str, begin: datetime, until: datetime
 ) -> Iterator[tuple[WorkloadId, float]]:
-    found: dict[WorkloadId, float] = defaultdict(float)
+    sums: dict[WorkloadId, float] = defaultdict(float)
     while begin < until:
         end = min(begin + AT_A_TIME, until)
-        asked = source.queries.rendered(query).replace(SPAN, f"{int((end - begin).total_seconds())}s")
-        for row in source.rows(at_instant(name, asked, end)):
+        span_query = source.queries.rendered(query).replace(SPAN, f"{int((end - begin).total_seconds())}s")
+        for row in source.rows(at_instant(name, span_query, end)):
             if id_ := workload_of(row.labels):
-                found[id_] += row.value
+                sums[id_] += row.value
         begin = end
-    yield from found.items()
+    yield from sums.items()

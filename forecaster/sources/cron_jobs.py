@@ -61,7 +61,7 @@ topk by (namespace, pod) (1, group by (namespace, pod, job_name, workload_kind, 
     {_JOBS}
   ))"""
 _CREATED = f"max by (namespace, pod) (kube_pod_created{{{SELECTED}}})"
-_NEWEST = f"""\
+_LATEST = f"""\
 topk by (namespace, workload) (1, {_CREATED} * on (namespace, pod) group_left (workload_kind, workload) {_PODS}) ^ 0"""
 """The newest pod of each CronJob: runs that are kept may be of an older template."""
 _KILLED = " or ".join(
@@ -74,15 +74,15 @@ _KILLED_AT = f"""\
   and on (namespace, pod) ({_CREATED} > time() - {WEEK.total_seconds():.0f}))"""
 """Memory limits of containers that were killed, of pods made within a week: a kept run may be much older."""
 
-_STATED = {name: CONTAINER_FACTS[name].replace(ENDED, "").replace("$owners", _NEWEST) for name in NEEDED_OF_CONTAINERS}
+_STATED = {name: CONTAINER_FACTS[name].replace(ENDED, "").replace("$owners", _LATEST) for name in NEEDED_OF_CONTAINERS}
 _APPS = named_containers("image", f"kube_pod_container_info{{{SELECTED}}}").replace(ENDED, "")
 """Init containers are not sized, sidecars among them: a template has these in another list."""
 _HELD_BACK = CONTAINER_FACTS["held_back"].replace("[1h]", "[1w]").replace("(rate(", "(deriv(")
 RUN_QUERIES: Mapping[str, str] = {
     name: _of_runs(query.replace("$owners", owners))
     for name, query, owners in (
-        *((name, query, _NEWEST) for name, query in _STATED.items()),
-        ("container_images", _APPS, _NEWEST),
+        *((name, query, _LATEST) for name, query in _STATED.items()),
+        ("container_images", _APPS, _LATEST),
         ("held_back", _HELD_BACK, _PODS),
         ("oom_kills", hottest(_KILLED_AT), _PODS),
     )
@@ -127,9 +127,9 @@ def runs_of(source: PrometheusSource, at: datetime) -> dict[ContainerId, Runs]:
 
 def _usage_of(source: PrometheusSource, at: datetime, query: str) -> dict[ContainerId, dict[str, float]]:
     """The highest amount of each container by run."""
-    found: dict[ContainerId, dict[str, float]] = defaultdict(dict)
+    amounts: dict[ContainerId, dict[str, float]] = defaultdict(dict)
     for end in (at - week * WEEK for week in range(WEEKS)):
         for row in source.rows(at_instant("runs of CronJobs", source.queries.rendered(query), end)):
             if (id_ := container_of(row.labels)) and (run := row.labels.get("job_name")):
-                found[id_][run] = max(row.value, found[id_].get(run, 0.0))
-    return found
+                amounts[id_][run] = max(row.value, amounts[id_].get(run, 0.0))
+    return amounts

@@ -18,6 +18,7 @@ from copy import copy
 from datetime import timedelta
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import compress
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from urllib.parse import parse_qsl, urlsplit
 
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from forecaster.sources.queries import Queries
 
 
-_MOST_POINTS = 11_000
+_MAX_POINTS = 11_000
 _SERVED_PRESET = "istio"
 """The mesh that recorded request rates claim to come from when the client finds that out by itself."""
 _APP = {"container": "app"}
@@ -82,12 +83,11 @@ class Answers:
             queries = queries.with_requests_from(_SERVED_PRESET)
         self._recording = recording
         self._fleet = fleet
-        self._asked = promql.escaped(queries.namespaces)
+        self._selected = promql.escaped(queries.namespaces)
         self._namespaces = re.compile(queries.namespaces)
         self._within = self._names = re.compile(".*")
         self._detection = queries.detection()
-        asked = queries.inventory() | queries.container_facts()
-        self._facts = {query: FACTS[name] for name, query in asked.items()}
+        self._facts = {query: FACTS[name] for name, query in (queries.inventory() | queries.container_facts()).items()}
         self._facts[queries.hpa_count()] = lambda workloads: [({}, sum(1.0 for _ in _scaled(workloads)))]
         usage = [(_pattern(queries.signal(signal, _SENTINEL)), signal, False) for signal in recording.values]
         of_each = [(_pattern(queries.container_usage(signal, _SENTINEL)), signal, True) for signal in (CPU, MEMORY)]
@@ -101,10 +101,10 @@ class Answers:
         if narrower:
             answers._names = re.compile(_unquoted(narrower["owner"] or narrower["name"]))  # noqa: SLF001  of a copy
             query = _NARROWER.sub("", query)
-        asked = _NAMESPACES.search(query)
-        if asked and asked[1] != self._asked:
-            answers._within = re.compile(_unquoted(asked[1]))  # noqa: SLF001  of a copy
-            query = query.replace(asked[0], f'namespace=~"{self._asked}"')
+        namespaces = _NAMESPACES.search(query)
+        if namespaces and namespaces[1] != self._selected:
+            answers._within = re.compile(_unquoted(namespaces[1]))  # noqa: SLF001  of a copy
+            query = query.replace(namespaces[0], f'namespace=~"{self._selected}"')
         return answers, query
 
     def instant(self, query: str, at: float) -> bytes:
@@ -114,7 +114,7 @@ class Answers:
             labels, values = self._demand(query, np.array([at], dtype=np.float64))
             rows = zip(labels, values[:, 0].tolist(), strict=True)
         return _success(
-            "vector", (_row(one, "value", _sample(at, value)) for one, value in rows if not math.isnan(value))
+            "vector", (_row(series, "value", _sample(at, value)) for series, value in rows if not math.isnan(value))
         )
 
     def over_range(self, query: str, *, start: float, end: float, step: float) -> bytes:
@@ -122,7 +122,7 @@ class Answers:
         if step <= 0 or end < start:
             raise BadQuestion("the step must be positive and the end not before the start")
         points = int((end - start) / step + _ROUNDING) + 1
-        if points > _MOST_POINTS:
+        if points > _MAX_POINTS:
             raise BadQuestion("exceeded maximum resolution of 11,000 points per timeseries.")
         times = start + step * np.arange(points, dtype=np.float64)
         labels, values = self._demand(query, times)
@@ -135,28 +135,28 @@ class Answers:
         if _OF_JOBS in query:
             return []
         fact = self._facts.get(query)
-        return fact(one for one in self._fleet.workloads() if self._shows(one)) if fact else None
+        return fact(workload for workload in self._fleet.workloads() if self._shows(workload)) if fact else None
 
     def _demand(self, query: str, times: NDArray[np.float64]) -> tuple[list[Labels], NDArray[np.float64]]:
         """Labels [series] and float64[series, time]; NaN where nothing was recorded."""
-        if found := self._of_pods.fullmatch(query):
-            return self._made_of(times, found)
+        if match := self._of_pods.fullmatch(query):
+            return self._made_of(times, match)
         signal, window, per_container = self._meaning(query)
         values = self._values(signal, times, window)
         if per_container:
             pods = self._values(PODS, times, window)
             values = np.divide(values, pods, out=np.full(values.shape, np.nan), where=pods >= 1)
         labels, shown = self._shown()
-        return [one | _APP if per_container else one for one in labels], values[shown]
+        return [label_set | _APP if per_container else label_set for label_set in labels], values[shown]
 
-    def _made_of(self, times: NDArray[np.float64], found: re.Match[str]) -> tuple[list[Labels], NDArray[np.float64]]:
+    def _made_of(self, times: NDArray[np.float64], match: re.Match[str]) -> tuple[list[Labels], NDArray[np.float64]]:
         """Every pod with a sample a quarter of a minute: what is recorded is whole."""
-        pods, settled = self._values(PODS, times, 1), self._values(CPU, times, _minutes(found))
+        pods, settled = self._values(PODS, times, 1), self._values(CPU, times, _minutes(match))
         pods[pods < 1] = np.nan
-        samples = np.rint(pods) * (SAMPLES_OF_A_POD + 4 * _minutes(found))
+        samples = np.rint(pods) * (SAMPLES_OF_A_POD + 4 * _minutes(match))
         labels, shown = self._shown()
-        told = [one | {"what": what} for what in (SETTLED_PODS, SAMPLES_OF_PODS) for one in labels]
-        return told, np.vstack([settled[shown], samples[shown]])
+        all_labels = [label_set | {"what": kind} for kind in (SETTLED_PODS, SAMPLES_OF_PODS) for label_set in labels]
+        return all_labels, np.vstack([settled[shown], samples[shown]])
 
     def _values(self, signal: Signal, times: NDArray[np.float64], window: int) -> NDArray[np.float64]:
         columns = np.floor((times - self._recording.start.timestamp()) / 60 + _ROUNDING).astype(np.intp)
@@ -167,32 +167,32 @@ class Answers:
 
     def _overlay_changes(self, pods: NDArray[np.float64], times: NDArray[np.float64]) -> None:
         """Overlay the ready pods of the fleet, from its first change on, over those of the recording."""
-        for row, one in zip(pods, self._recording.workloads, strict=True):
-            for change in self._fleet.changes(one.id):
+        for row, workload in zip(pods, self._recording.workloads, strict=True):
+            for change in self._fleet.changes(workload.id):
                 row[times >= change.since] = change.ready
 
     def _meaning(self, query: str) -> tuple[Signal, int, bool]:
         """The signal that `query` asks for, the minutes that one value covers, and whether it is about containers."""
         for pattern, signal, per_container in self._patterns:
-            if found := pattern.fullmatch(query):
-                return signal, _minutes(found), per_container
+            if match := pattern.fullmatch(query):
+                return signal, _minutes(match), per_container
         raise BadQuestion(f"the embedded endpoint answers only the queries it was started with, not {query[:80]!r}")
 
     def _shown(self) -> tuple[list[Labels], list[bool]]:
         """Labels of the workloads that are shown, and for each row whether it is."""
-        shown = [self._shows(one) for one in self._recording.workloads]
-        return [_identity(one) for one, there in zip(self._recording.workloads, shown, strict=True) if there], shown
+        shown = [self._shows(workload) for workload in self._recording.workloads]
+        return [_identity(workload) for workload in compress(self._recording.workloads, shown)], shown
 
     def _shows(self, workload: Workload) -> bool:
         namespaces = (self._namespaces, self._within)
-        return all(one.fullmatch(workload.id.namespace) for one in namespaces) and (
+        return all(pattern.fullmatch(workload.id.namespace) for pattern in namespaces) and (
             self._names.fullmatch(workload.id.name) is not None
         )
 
 
-def _minutes(found: re.Match[str]) -> int:
+def _minutes(match: re.Match[str]) -> int:
     """The window of a query."""
-    window = parse_duration(found.groupdict().get("window"))
+    window = parse_duration(match.groupdict().get("window"))
     return max(1, window // MINUTE) if isinstance(window, timedelta) else 1
 
 
@@ -203,22 +203,23 @@ def _pattern(query: str) -> re.Pattern[str]:
 
 
 def _identity(workload: Workload) -> Labels:
-    one = workload.id
-    return {"namespace": one.namespace, "workload_kind": one.kind, "workload": one.name}
+    id_ = workload.id
+    return {"namespace": id_.namespace, "workload_kind": id_.kind, "workload": id_.name}
 
 
-def _resource_rows(workloads: Iterable[Workload], what: str) -> Iterator[Fact]:
-    for one in workloads:
+def _resource_rows(workloads: Iterable[Workload], side: str) -> Iterator[Fact]:
+    for workload in workloads:
         for resource in ("cpu", "memory"):
-            amount = getattr(one.resources, f"{resource}_{what}")
+            amount = getattr(workload.resources, f"{resource}_{side}")
             if amount is not None:
-                yield _identity(one) | {"resource": resource}, amount
+                yield _identity(workload) | {"resource": resource}, amount
 
 
 def _scaled(workloads: Iterable[Workload]) -> Iterator[tuple[Labels, Workload, Autoscaler]]:
-    for one in workloads:
-        if one.autoscaler:
-            yield {"namespace": one.id.namespace, "horizontalpodautoscaler": one.autoscaler.name}, one, one.autoscaler
+    for workload in workloads:
+        if workload.autoscaler:
+            labels = {"namespace": workload.id.namespace, "horizontalpodautoscaler": workload.autoscaler.name}
+            yield labels, workload, workload.autoscaler
 
 
 def _target_rows(workloads: Iterable[Workload]) -> Iterator[Fact]:
@@ -231,19 +232,19 @@ def _target_rows(workloads: Iterable[Workload]) -> Iterator[Fact]:
 _NOT_RECORDED = ("hpa_containers", "identity", "state_metrics", "init_containers", "oom_kills", "held_back")
 FACTS: dict[str, Callable[[Iterable[Workload]], Iterable[Fact]]] = {
     **dict.fromkeys(_NOT_RECORDED, lambda _workloads: []),
-    "replicas": lambda workloads: [(_identity(one), one.replicas) for one in workloads],
-    "ready_replicas": lambda workloads: [(_identity(one), one.ready_replicas) for one in workloads],
+    "replicas": lambda workloads: [(_identity(workload), workload.replicas) for workload in workloads],
+    "ready_replicas": lambda workloads: [(_identity(workload), workload.ready_replicas) for workload in workloads],
     "pod_requests": lambda workloads: _resource_rows(workloads, "request"),
     "pod_limits": lambda workloads: _resource_rows(workloads, "limit"),
     "hpa_scale_targets": lambda workloads: [
-        (labels | {"scaletargetref_kind": one.id.kind, "scaletargetref_name": one.id.name}, 1.0)
-        for labels, one, _ in _scaled(workloads)
+        (labels | {"scaletargetref_kind": workload.id.kind, "scaletargetref_name": workload.id.name}, 1.0)
+        for labels, workload, _ in _scaled(workloads)
     ],
     "hpa_min_replicas": lambda workloads: [(labels, hpa.min_replicas) for labels, _, hpa in _scaled(workloads)],
     "hpa_max_replicas": lambda workloads: [(labels, hpa.max_replicas) for labels, _, hpa in _scaled(workloads)],
     "hpa_metric_targets": _target_rows,
     "container_images": lambda workloads: [
-        (_identity(one) | _APP | {"image": f"recorded/{one.id.name}"}, 1.0) for one in workloads
+        (_identity(workload) | _APP | {"image": f"recorded/{workload.id.name}"}, 1.0) for workload in workloads
     ],
     "container_requests": lambda workloads: [(labels | _APP, v) for labels, v in _resource_rows(workloads, "request")],
     "container_limits": lambda workloads: [(labels | _APP, v) for labels, v in _resource_rows(workloads, "limit")],
@@ -252,11 +253,12 @@ FACTS: dict[str, Callable[[Iterable[Workload]], Iterable[Fact]]] = {
 
 
 def _matrix_rows(times: list[float], labels: list[Labels], values: NDArray[np.float64]) -> Iterator[str]:
-    for one, row in zip(labels, values, strict=True):
+    for series, row in zip(labels, values, strict=True):
         present = ~np.isnan(row)
         if present.any():
             pairs = zip(times, row.tolist(), present.tolist(), strict=True)
-            yield _row(one, "values", "[" + ",".join(_sample(at, value) for at, value, there in pairs if there) + "]")
+            samples = ",".join(_sample(at, value) for at, value, there in pairs if there)
+            yield _row(series, "values", f"[{samples}]")
 
 
 def _sample(at: float, value: float) -> str:
@@ -314,8 +316,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_POST(self) -> None:
         """Parameters come as a form."""
-        body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
-        self._answer(dict(parse_qsl(body.decode())))
+        self._answer(dict(parse_qsl(self.rfile.read(int(self.headers.get("Content-Length", 0))).decode())))
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the name is http.server's
         """Stay silent: the terminal belongs to the caller."""

@@ -112,8 +112,8 @@ def _long(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     wide = frame.set_index(time).dropna(axis="columns", how="all")
     for column in wide:
         if not pd.api.types.is_numeric_dtype(wide[column]):
-            told = wide[column].dropna().iloc[0]
-            raise SourceRefused(f"{path}: column {column!r} holds {told!r}, which is no number; {FORMS}")
+            sample = wide[column].dropna().iloc[0]
+            raise SourceRefused(f"{path}: column {column!r} holds {sample!r}, which is no number; {FORMS}")
     if wide.empty:
         raise SourceRefused(f"{path}: has no column 'value' among {there}; {FORMS}")
     named = wide.rename(columns=_series_name).rename_axis("timestamp").reset_index()
@@ -135,21 +135,21 @@ def _named(frame: pd.DataFrame, path: Path, known: Signals) -> pd.DataFrame:
         allowed = ", ".join(known.by_name)
         raise SourceRefused(f"{path}: signal {min(map(str, unknown))!r} is not known; use one of {allowed}")
     workloads = frame["workload"].astype(str) if "workload" in frame else pd.Series(SERIES_COLUMN, frame.index)
-    found = pd.DataFrame(
+    named = pd.DataFrame(
         {"timestamp": _instants(frame, path), "value": _amounts(frame, path), "workload": workloads, "signal": signals}
     )
     for column in ("timestamp", "workload"):
-        if found[column].isna().any():
+        if named[column].isna().any():
             raise SourceRefused(f"{path}: a sample has no {column}; {FORMS}")
-    return found
+    return named
 
 
 def _instants(frame: pd.DataFrame, path: Path) -> pd.Series[pd.Timestamp]:
     try:
-        found: pd.Series[pd.Timestamp] = instants(frame["timestamp"], utc=True).dt.floor("min")
+        times: pd.Series[pd.Timestamp] = instants(frame["timestamp"], utc=True).dt.floor("min")
     except PanelError as error:
         raise SourceRefused(f"{path}: {error}") from error
-    return found
+    return times
 
 
 def _amounts(frame: pd.DataFrame, path: Path) -> pd.Series[float]:

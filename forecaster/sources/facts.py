@@ -85,7 +85,7 @@ class Facts:
     @property
     def named(self) -> frozenset[str]:
         """The containers that HPAs name."""
-        every = (one.container for targets in self.hpa_metric_targets.values() for one in targets)
+        every = (target.container for targets in self.hpa_metric_targets.values() for target in targets)
         return frozenset(name for name in every if name)
 
     def renewed(self, name: str, rows: Sequence[InstantRow]) -> Facts:
@@ -96,21 +96,21 @@ class Facts:
 def rows_of(answer: QueryAnswer) -> tuple[InstantRow, ...]:
     """Every series of an instant answer with a finite, non-negative value. Raises `MalformedAnswer`."""
     pairs = zip(answer.series, single_values(answer.series).tolist(), strict=True)
-    return tuple(InstantRow(one.metric, value) for one, value in pairs if not math.isnan(value))
+    return tuple(InstantRow(series.metric, value) for series, value in pairs if not math.isnan(value))
 
 
 def by_workload(answer: QueryAnswer) -> dict[WorkloadId, float]:
     """The finite, non-negative value of each workload in an instant answer. Raises `MalformedAnswer`."""
     pairs = zip(answer.series, single_values(answer.series).tolist(), strict=True)
-    return {one: value for series, value in pairs if not math.isnan(value) and (one := owner_of(series))}
+    return {id_: value for series, value in pairs if not math.isnan(value) and (id_ := owner_of(series))}
 
 
 def _by_resource(rows: Sequence[InstantRow]) -> dict[WorkloadId, dict[str, float]]:
     amounts: dict[WorkloadId, dict[str, float]] = defaultdict(dict)
     for row in rows:
         resource = row.labels.get("resource")
-        if resource in {"cpu", "memory"} and (one := workload_of(row.labels)):
-            amounts[one][resource] = row.value
+        if resource in {"cpu", "memory"} and (id_ := workload_of(row.labels)):
+            amounts[id_][resource] = row.value
     return amounts
 
 
@@ -134,7 +134,7 @@ def _targets(rows: Sequence[InstantRow]) -> dict[HpaName, list[Target]]:
         if meant := TARGET_WORDS.get(row.labels.get("metric_target_type", "")):
             name, container = row.labels.get("metric_name", ""), row.labels.get("container", "")
             targets[hpa].append(Target(name, meant[0], row.value / meant[1], container))
-    return {hpa: sorted(found, key=attrgetter("metric", "type", "container")) for hpa, found in targets.items()}
+    return {hpa: sorted(listed, key=attrgetter("metric", "type", "container")) for hpa, listed in targets.items()}
 
 
 def _with_hpa(rows: Sequence[InstantRow]) -> Iterator[tuple[InstantRow, HpaName]]:
@@ -145,19 +145,19 @@ def _with_hpa(rows: Sequence[InstantRow]) -> Iterator[tuple[InstantRow, HpaName]
 
 
 def _stated_by_container(rows: Sequence[InstantRow]) -> dict[WorkloadId, tuple[NamedContainer, ...]]:
-    sides = ([row for row in rows if row.labels.get("what") == what] for what in ("request", "limit"))
-    found: dict[WorkloadId, list[NamedContainer]] = defaultdict(list)
+    sides = ([row for row in rows if row.labels.get("what") == side] for side in ("request", "limit"))
+    named: dict[WorkloadId, list[NamedContainer]] = defaultdict(list)
     for id_, resources in sorted(_resources(*sides).items()):
-        found[id_.workload].append(NamedContainer(id_.name, resources))
-    return {workload: tuple(containers) for workload, containers in found.items()}
+        named[id_.workload].append(NamedContainer(id_.name, resources))
+    return {workload: tuple(containers) for workload, containers in named.items()}
 
 
 def identity_of(rows: Sequence[InstantRow]) -> Identity:
     """The answer to the query `identity`."""
-    of = {what: [row for row in rows if row.labels.get("what") == what] for what in ("several", "exported", "clusters")}
-    several = frozenset(id_ for row in of["several"] if (id_ := workload_of(row.labels)))
-    exported, clusters = (sum(round(row.value) for row in of[what]) for what in ("exported", "clusters"))
-    return Identity(several, exported, clusters)
+    facts = ("several", "exported", "clusters")
+    several, *counts = ([row for row in rows if row.labels.get("what") == fact] for fact in facts)
+    ids = frozenset(id_ for row in several if (id_ := workload_of(row.labels)))
+    return Identity(ids, *(sum(round(row.value) for row in part) for part in counts))
 
 
 _READ: Mapping[str, Callable[[Sequence[InstantRow]], Any]] = {
@@ -188,9 +188,9 @@ def container_of(labels: Mapping[str, str]) -> ContainerId | None:
 
 def container_block(answer: QueryAnswer, grid: Grid) -> ContainerBlock:
     """The usage in an answer, each container once with the higher of doubled values. Raises `MalformedAnswer`."""
-    whose = [(one, id_) for one in answer.series if (id_ := container_of(one.metric))]
+    whose = [(series, id_) for series in answer.series if (id_ := container_of(series.metric))]
     values, _ = matrix_of(
-        [one for one, _ in whose],
+        [series for series, _ in whose],
         start=grid.start.timestamp(),
         step=grid.step.total_seconds(),
         points=grid.points,
@@ -223,12 +223,12 @@ def facts_of(answers: Mapping[str, Sequence[InstantRow]]) -> ContainerFacts:
 
 
 def _resources(requests: Sequence[InstantRow], limits: Sequence[InstantRow]) -> dict[ContainerId, Resources]:
-    found: dict[ContainerId, dict[str, float]] = defaultdict(dict)
-    for rows, what in ((requests, "request"), (limits, "limit")):
+    amounts_by_container: dict[ContainerId, dict[str, float]] = defaultdict(dict)
+    for rows, side in ((requests, "request"), (limits, "limit")):
         for id_, row in _whose(rows):
-            found[id_][f"{row.labels.get('resource')}_{what}"] = row.value
+            amounts_by_container[id_][f"{row.labels.get('resource')}_{side}"] = row.value
     fields = ("cpu_request", "cpu_limit", "memory_request", "memory_limit")
-    return {id_: Resources(*(amounts.get(name) for name in fields)) for id_, amounts in found.items()}
+    return {id_: Resources(*(amounts.get(name) for name in fields)) for id_, amounts in amounts_by_container.items()}
 
 
 def _whose(rows: Iterable[InstantRow]) -> list[tuple[ContainerId, InstantRow]]:

@@ -205,7 +205,7 @@ def aws_keys(environment: Mapping[str, str], region: str, now: datetime) -> Expi
         return _assumed(environment, role, region)
     if address := environment.get("AWS_CONTAINER_CREDENTIALS_FULL_URI"):
         token = _file(environment, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", "EKS Pod Identity")
-        answer = _json(_asked("GET", address, "EKS Pod Identity", headers={"Authorization": token}), "EKS Pod Identity")
+        answer = _json(_fetch("GET", address, "EKS Pod Identity", headers={"Authorization": token}), "EKS Pod Identity")
         return _keys(answer, "Token", "EKS Pod Identity")
     if key_id := environment.get("AWS_ACCESS_KEY_ID"):
         secret = environment.get("AWS_SECRET_ACCESS_KEY", "")
@@ -227,18 +227,18 @@ def _assumed(environment: Mapping[str, str], role: str, region: str) -> Expiring
         "WebIdentityToken": _file(environment, "AWS_WEB_IDENTITY_TOKEN_FILE", "IRSA"),
     }
     address = environment.get("AWS_ENDPOINT_URL_STS") or f"https://sts.{region}.{domain}/"
-    text = _asked("POST", address, f"AWS STS for the role {role}", data=form).text
+    text = _fetch("POST", address, f"AWS STS for the role {role}", data=form).text
     fields = dict(re.findall(r"<(AccessKeyId|SecretAccessKey|SessionToken|Expiration)>([^<]+)<", text))
     return _keys(fields, "SessionToken", f"AWS STS for the role {role}")
 
 
-def _keys(fields: Mapping[str, Any], token: str, asked: str) -> ExpiringValue[Keys]:
+def _keys(fields: Mapping[str, Any], token: str, server: str) -> ExpiringValue[Keys]:
     """Return the credentials in an answer; `token` is the name of its session token."""
     try:
         keys = Keys(fields["AccessKeyId"], fields["SecretAccessKey"], fields[token])
         return ExpiringValue(keys, datetime.fromisoformat(fields["Expiration"]).astimezone(UTC))
     except (KeyError, TypeError, ValueError) as error:
-        raise SourceRefused(f"{asked}: an answer without credentials") from error
+        raise SourceRefused(f"{server}: an answer without credentials") from error
 
 
 def azure_token(environment: Mapping[str, str], now: datetime) -> ExpiringValue[str]:
@@ -258,35 +258,35 @@ def azure_token(environment: Mapping[str, str], now: datetime) -> ExpiringValue[
         "client_assertion": _file(environment, "AZURE_FEDERATED_TOKEN_FILE", "Azure workload identity"),
     }
     address = f"{authority.rstrip('/')}/{environment['AZURE_TENANT_ID']}/oauth2/v2.0/token"
-    return _token(_asked("POST", address, "Microsoft Entra", data=form), "Microsoft Entra", now)
+    return _token(_fetch("POST", address, "Microsoft Entra", data=form), "Microsoft Entra", now)
 
 
 def google_token(environment: Mapping[str, str], now: datetime) -> ExpiringValue[str]:
     """What the metadata server of Google Cloud gives to this pod (GKE workload identity)."""
     host = environment.get("GCE_METADATA_HOST") or "metadata.google.internal"
     address = f"http://{host}/computeMetadata/v1/instance/service-accounts/default/token"
-    asked = _asked(
+    response = _fetch(
         "GET",
         address,
         "Google's metadata server",
         headers={"Metadata-Flavor": "Google"},
         params={"scopes": _GOOGLE_SCOPE},
     )
-    return _token(asked, "Google's metadata server", now)
+    return _token(response, "Google's metadata server", now)
 
 
-def _token(response: requests.Response, asked: str, now: datetime) -> ExpiringValue[str]:
-    answer = _json(response, asked)
+def _token(response: requests.Response, server: str, now: datetime) -> ExpiringValue[str]:
+    answer = _json(response, server)
     try:
         return ExpiringValue(str(answer["access_token"]), now + timedelta(seconds=int(answer["expires_in"])))
     except (KeyError, TypeError, ValueError) as error:
-        raise SourceRefused(f"{asked}: an answer without a token") from error
+        raise SourceRefused(f"{server}: an answer without a token") from error
 
 
-def _asked(method: str, address: str, asked: str, **content: Any) -> requests.Response:
+def _fetch(method: str, address: str, server: str, **content: Any) -> requests.Response:
     """One exchange. A refusal is told by its status alone: bodies of such servers may hold what must not be logged."""
     with requests.Session() as session:
-        session.trust_env = not beside_us(address)  # a proxy of the environment does not lead to the machine itself
+        session.trust_env = not is_local(address)  # a proxy of the environment does not lead to the machine itself
         try:
             response = session.request(
                 method,
@@ -297,18 +297,18 @@ def _asked(method: str, address: str, asked: str, **content: Any) -> requests.Re
                 **content,
             )
         except requests.RequestException as error:
-            raise SourceUnavailable(f"{asked} at {address}: {type(error).__name__}") from error
+            raise SourceUnavailable(f"{server} at {address}: {type(error).__name__}") from error
     if response.status_code >= requests.codes.server_error:
-        raise SourceUnavailable(f"{asked} at {address}: status {response.status_code}")
+        raise SourceUnavailable(f"{server} at {address}: status {response.status_code}")
     if not response.ok:
         raise SourceRefused(
-            f"{asked} at {address}: status {response.status_code}; it does not know this pod's service account: "
+            f"{server} at {address}: status {response.status_code}; it does not know this pod's service account: "
             "compare the trust that the role or identity states with its namespace and name"
         )
     return response
 
 
-def beside_us(address: str) -> bool:
+def is_local(address: str) -> bool:
     """Whether an address is on this machine, or on the link that clouds give to it."""
     host = urlsplit(address).hostname or ""
     try:
@@ -317,22 +317,22 @@ def beside_us(address: str) -> bool:
         return host in {"localhost", "metadata.google.internal"}
 
 
-def _json(response: requests.Response, asked: str) -> dict[str, Any]:
+def _json(response: requests.Response, server: str) -> dict[str, Any]:
     try:
         answer = response.json()
     except ValueError as error:
-        raise SourceRefused(f"{asked}: an answer that is not JSON") from error
+        raise SourceRefused(f"{server}: an answer that is not JSON") from error
     if not isinstance(answer, dict):
-        raise SourceRefused(f"{asked}: an answer that is no object")
+        raise SourceRefused(f"{server}: an answer that is no object")
     return answer
 
 
-def _file(environment: Mapping[str, str], variable: str, what: str) -> str:
+def _file(environment: Mapping[str, str], variable: str, purpose: str) -> str:
     """The token in the file that a variable names; kubelets renew it, so it is read each time."""
     path = environment.get(variable)
     if not path:
-        raise SourceRefused(f"{what}: the variable {variable} is not set in this pod")
+        raise SourceRefused(f"{purpose}: the variable {variable} is not set in this pod")
     try:
         return Path(path).read_text(encoding="utf-8").strip()
     except OSError as error:
-        raise SourceRefused(f"{what}: cannot read {path}: {error.strerror}") from error
+        raise SourceRefused(f"{purpose}: cannot read {path}: {error.strerror}") from error

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 HPA_COUNT = "hpa_count"
 """Name of the query for the number of HPAs, which tells cheaply that one has come or gone."""
-MOST_FAILED = 2
+MAX_FAILED = 2
 """Queries about specifications that may fail in one cycle; the others wait for the next, each failure may be a
 time-out."""
 WHOLE_WITHIN = timedelta(minutes=10)
@@ -41,7 +41,7 @@ class Specifications:
     faults: tuple[str, ...] = ()
     partly: Mapping[WorkloadId, str] = field(default_factory=dict)
     """Why the HPA of a workload is known in part only."""
-    untold: str = ""
+    unknown: str = ""
     """Why that is so of every workload; empty where it is not."""
 
 
@@ -64,20 +64,21 @@ NOTHING_LISTED = "no workload is listed: no series tells the replicas of any "
 NOT_HONOURED = "those of kube-state-metrics itself (label exported_pod): scrape it with honor_labels: true"
 
 
-def of_series(told: Inventory) -> tuple[tuple[str, ...], dict[WorkloadId, str]]:
+def of_series(inventory: Inventory) -> tuple[tuple[str, ...], dict[WorkloadId, str]]:
     """Return the faults and incomplete parts of usage: they hold whatever source provides counts and HPAs."""
     faults = tuple(
-        one for one in told.faults if one.endswith((SEVERAL_OBJECTS, NOT_HONOURED)) or one.startswith(NOTHING_LISTED)
+        fault
+        for fault in inventory.faults
+        if fault.endswith((SEVERAL_OBJECTS, NOT_HONOURED)) or fault.startswith(NOTHING_LISTED)
     )
-    return faults, {id_: why for id_, why in told.partly.items() if why == SEVERAL_OBJECTS}
+    return faults, {id_: why for id_, why in inventory.partly.items() if why == SEVERAL_OBJECTS}
 
 
 def _foreign(identity: Identity) -> Iterator[str]:
     """What makes series those of something else."""
     if identity.several:
         first = min(identity.several)
-        held = counted(len(identity.several), "workload")
-        yield f"{held} held, {first.kind} {first} among them: {SEVERAL_OBJECTS}"
+        yield f"{counted(len(identity.several), 'workload')} held, {first.kind} {first} among them: {SEVERAL_OBJECTS}"
     if identity.exported:
         yield f"{identity.exported} pods are told as {NOT_HONOURED}"
 
@@ -95,21 +96,21 @@ def inventory_of(
 
     That there is none is a fault, unless the questions were `narrowed` to some names.
     """
-    known = [one for one in sorted(replicas) if one.kind in kinds]
+    known = [id_ for id_ in sorted(replicas) if id_.kind in kinds]
     workloads = tuple(
         Workload(
-            id=one,
-            replicas=_count(replicas[one]),
-            ready_replicas=_count(ready[one]),
-            resources=specified.resources.get(one, Resources()),
-            autoscaler=specified.autoscalers.get(one),
-            containers=specified.containers.get(one, ()),
+            id=id_,
+            replicas=_count(replicas[id_]),
+            ready_replicas=_count(ready[id_]),
+            resources=specified.resources.get(id_, Resources()),
+            autoscaler=specified.autoscalers.get(id_),
+            containers=specified.containers.get(id_, ()),
         )
-        for one in known
-        if one in ready
+        for id_ in known
+        if id_ in ready
     )
-    partly = {one.id: specified.untold or specified.partly.get(one.id, "") for one in workloads}
-    silent = [f"{one.kind} {one}: no series tells its ready replicas; left out" for one in known if one not in ready]
+    partly = {workload.id: specified.unknown or specified.partly.get(workload.id, "") for workload in workloads}
+    silent = [f"{id_.kind} {id_}: no series tells its ready replicas; left out" for id_ in known if id_ not in ready]
     remedy = "see whether kube-state-metrics is scraped, and which namespaces and labels queries.* select"
     nothing = () if known or narrowed else (f"{NOTHING_LISTED}{', '.join(sorted(kinds))}; {remedy}",)
     faults = (*nothing, *specified.faults, *silent, *_pointless(specified.autoscalers, replicas, kinds))
@@ -127,13 +128,13 @@ def _count(pods: float) -> int:
 def _resources(facts: Facts) -> dict[WorkloadId, Resources]:
     nothing: Mapping[str, float] = {}
     return {
-        one: Resources(
-            cpu_request=(requests := facts.pod_requests.get(one, nothing)).get("cpu"),
-            cpu_limit=(limits := facts.pod_limits.get(one, nothing)).get("cpu"),
+        id_: Resources(
+            cpu_request=(requests := facts.pod_requests.get(id_, nothing)).get("cpu"),
+            cpu_limit=(limits := facts.pod_limits.get(id_, nothing)).get("cpu"),
             memory_request=requests.get("memory"),
             memory_limit=limits.get("memory"),
         )
-        for one in facts.pod_requests.keys() | facts.pod_limits.keys()
+        for id_ in facts.pod_requests.keys() | facts.pod_limits.keys()
     }
 
 
@@ -143,7 +144,7 @@ def _autoscalers(facts: Facts, faults: list[str], partly: dict[WorkloadId, str])
     One that is told in part is in `partly`: it is used whole or not at all, and its workload is held meanwhile. An HPA
     has a maximum and a metric at least; the API server sees to that.
     """
-    found: dict[WorkloadId, Autoscaler] = {}
+    autoscalers: dict[WorkloadId, Autoscaler] = {}
     for workload, names in facts.hpa_scale_targets.items():
         hpa = names[0]
         if len(names) > 1:
@@ -158,8 +159,8 @@ def _autoscalers(facts: Facts, faults: list[str], partly: dict[WorkloadId, str])
             if len(stated) > MAX_TARGETS:
                 faults.append(read_in_part(str(hpa), len(stated)))
             targets = tuple(stated[:MAX_TARGETS])
-            found[workload] = Autoscaler(hpa.name, lowest, _count(facts.hpa_max_replicas[hpa]), targets)
-    return found
+            autoscalers[workload] = Autoscaler(hpa.name, lowest, _count(facts.hpa_max_replicas[hpa]), targets)
+    return autoscalers
 
 
 WITH_FRACTIONS = (2, 5)
@@ -173,26 +174,26 @@ def _missing(hpa: HpaName, facts: Facts) -> str:
     targets = facts.hpa_metric_targets.get(hpa, ())
     if not targets:
         return "metrics"
-    if facts.hpa_containers is None and any(one.container for one in targets):
+    if facts.hpa_containers is None and any(target.container for target in targets):
         return "requests of the containers"
     versions = facts.state_metrics  # any pod may tell one more: a newer one leaves nothing out
-    old = versions and all(older(one, WITH_FRACTIONS) for one in versions)
+    old = versions and all(older(version, WITH_FRACTIONS) for version in versions)
     return f"fractional targets (kube-state-metrics {versions[0]} leaves them out, 2.5 does not)" if old else ""
 
 
 def older(version: str, than: tuple[int, int]) -> bool:
     """Whether a version such as v2.4.2 is older; False where it cannot be read."""
-    found = re.match(r"v?(\d+)\.(\d+)", version)
-    return found is not None and (int(found[1]), int(found[2])) < than
+    match = re.match(r"v?(\d+)\.(\d+)", version)
+    return match is not None and (int(match[1]), int(match[2])) < than
 
 
 def _pointless(
     autoscalers: Mapping[WorkloadId, Autoscaler], replicas: Mapping[WorkloadId, float], kinds: Collection[str]
 ) -> list[str]:
-    missing = [one for one in autoscalers if one.kind in kinds and one not in replicas]
+    missing = [id_ for id_ in autoscalers if id_.kind in kinds and id_ not in replicas]
     return [
-        f"HPA {one.namespace}/{autoscalers[one].name}: scales {one.kind} {one.name}, which no series describes"
-        for one in sorted(missing)
+        f"HPA {id_.namespace}/{autoscalers[id_].name}: scales {id_.kind} {id_.name}, which no series describes"
+        for id_ in sorted(missing)
     ]
 
 
@@ -208,7 +209,7 @@ class Rotation:
     def __init__(self, every: timedelta) -> None:
         self._every = every
         self._due_at: dict[str, datetime] = {}
-        self._told_at: dict[str, datetime] = {}
+        self._answered_at: dict[str, datetime] = {}
         self._back_off = BackOff()
         self._hpas: float | None = None
         self._late: Callable[[], bool] = lambda: False
@@ -220,7 +221,7 @@ class Rotation:
 
     @property
     def named(self) -> frozenset[str]:
-        """The containers that HPAs name, as they were told last."""
+        """The containers that HPAs name, as of the last answer."""
         return self._facts.named
 
     def specifications(
@@ -236,30 +237,30 @@ class Rotation:
         """
         self._late = late
         due = [name for name in self._due(at, ids, ask) if not self._back_off.waits(name, at)]
-        told = self._renewed(due, at, ask)
-        if self._told_at.get("hpa_metric_targets") == at:
+        renewed = self._renewed(due, at, ask)
+        if self._answered_at.get("hpa_metric_targets") == at:
             with_targets = [name for name in WITH_TARGETS if name != "hpa_containers" or self.named]
-            told |= self._renewed([name for name in with_targets if not self._back_off.waits(name, at)], at, ask)
-        if told:
+            renewed |= self._renewed([name for name in with_targets if not self._back_off.waits(name, at)], at, ask)
+        if renewed:
             self._made = specifications_of(self._facts)
             self._in_part = {id_: self._in_part.get(id_, at) for id_ in self._made.partly}
         self._familiar = frozenset(ids)
-        return replace(self._made, faults=(*self._made.faults, *self._old(at)), untold=self._untold())
+        return replace(self._made, faults=(*self._made.faults, *self._old(at)), unknown=self._unknown())
 
     def _renewed(self, due: Sequence[str], at: datetime, ask: Callable[[str], Sequence[InstantRow]]) -> bool:
         """Ask what is due; whether anything was told."""
-        told, failed = False, 0
+        renewed, failed = False, 0
         for i, name in enumerate(due, 1):
             self._due_at[name] = at + self._every * i / len(due)
-            if failed >= MOST_FAILED or (i > 1 and self._late()):
+            if failed >= MAX_FAILED or (i > 1 and self._late()):
                 self._due_at[name] = at
                 continue
             rows = self._answer(name, at, ask)
             if rows is None:
                 failed += 1
             else:
-                self._facts, told = self._facts.renewed(name, rows), True
-        return told
+                self._facts, renewed = self._facts.renewed(name, rows), True
+        return renewed
 
     def _answer(
         self, name: str, at: datetime, ask: Callable[[str], Sequence[InstantRow]]
@@ -271,7 +272,7 @@ class Rotation:
             self._back_off.failed(name, str(error), at)
             return None
         self._back_off.answered(name)
-        self._told_at[name] = at
+        self._answered_at[name] = at
         return rows
 
     def _due(self, at: datetime, ids: Collection[WorkloadId], ask: Callable[[str], Sequence[InstantRow]]) -> list[str]:
@@ -286,7 +287,7 @@ class Rotation:
             for name in SPECIFICATIONS
             if not at < self._due_at[name] <= at + self._every
             or name in self._back_off.failures
-            or (name == "hpa_metric_targets" and any(one in self._back_off.failures for one in WITH_TARGETS))
+            or (name == "hpa_metric_targets" and any(query in self._back_off.failures for query in WITH_TARGETS))
             or (changed and name.startswith("hpa_"))
         ]
 
@@ -298,10 +299,10 @@ class Rotation:
     def _old(self, at: datetime) -> Iterator[str]:
         """One sentence for each query without an answer."""
         for name in (*SPECIFICATIONS, *WITH_TARGETS):
-            why, told = self._back_off.waiting(name, at) or self._back_off.why(name), self._told_at.get(name)
+            why, latest = self._back_off.waiting(name, at) or self._back_off.why(name), self._answered_at.get(name)
             if why:
-                yield f"{why}; {f'that of {told:%H:%M} UTC is used' if told else 'nothing is known of it yet'}"
+                yield f"{why}; {f'that of {latest:%H:%M} UTC is used' if latest else 'nothing is known of it yet'}"
 
-    def _untold(self) -> str:
+    def _unknown(self) -> str:
         """Why it is not known which workloads have HPAs; empty where it is."""
-        return "" if "hpa_scale_targets" in self._told_at else "whether an HPA scales it is not known yet"
+        return "" if "hpa_scale_targets" in self._answered_at else "whether an HPA scales it is not known yet"

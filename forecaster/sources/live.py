@@ -64,7 +64,7 @@ NOWHERE = NodePlace()
 """The place of a node that is not known."""
 PAST_SECONDS = 300.0
 """An inventory of longer ago is that of Prometheus."""
-STARTED_KEPT = 20_000
+MAX_STARTED = 20_000
 """Starts of pods that wait for a cycle. A replica that does not lead, or may not list HPAs, asks for none of them."""
 
 
@@ -90,10 +90,10 @@ class LiveCluster:
         """The HPAs of each workload, changed by the thread of their watch alone; others go through a copy."""
         self.hpas = Watch(Collection(HPAS, HorizontalPodAutoscaler), self._reduced, self._hpa_changed, clock=clock)
         self.workloads = {
-            one.kind: Watch(
-                Collection(one.path, Scalable, spares=True), workload_of_object, self._counted(one.kind), clock=clock
+            kind.kind: Watch(
+                Collection(kind.path, Scalable, spares=True), workload_of_object, self._counted(kind.kind), clock=clock
             )
-            for one in kinds
+            for kind in kinds
         }
         self.replica_sets = Watch(
             Collection(REPLICA_SETS, MetadataOnly, metadata_only=True), owner_of_object, clock=clock
@@ -104,7 +104,7 @@ class LiveCluster:
             partial(place_of_object, labels=pool_labels),
             clock=clock,
         )
-        self._started: deque[tuple[WorkloadId, StartedPod]] = deque(maxlen=STARTED_KEPT)
+        self._started: deque[tuple[WorkloadId, StartedPod]] = deque(maxlen=MAX_STARTED)
         self.stated = StatedPolicies(clock) if resources else None
         self.before = StatedBefore()
         self._stop = threading.Event()
@@ -143,8 +143,9 @@ class LiveCluster:
         A kind that is refused, and has been for so long that no table has its facts, is left out.
         """
         lost = self._clock() - PAST_SECONDS
-        told = [one.confirmed() for one in self.workloads.values() if not one.health.refused or one.confirmed() > lost]
-        return min([self.hpas.confirmed(), *told]) if told else 0.0
+        watches = (watch for watch in self.workloads.values() if not watch.health.refused or watch.confirmed() > lost)
+        instants = [watch.confirmed() for watch in watches]
+        return min([self.hpas.confirmed(), *instants]) if instants else 0.0
 
     def kinds(self) -> frozenset[str]:
         """Kinds of which the whole list is known, and is young enough; none while HPAs are not."""
@@ -155,16 +156,15 @@ class LiveCluster:
     def present(self, id_: WorkloadId) -> Present | None:
         """A workload as it is now; None where it is not there. With several HPAs, none of their targets counts."""
         watch = self.workloads.get(id_.kind)
-        found = watch.objects.get((id_.namespace, id_.name)) if watch else None
-        if found is None:
+        workload = watch.objects.get((id_.namespace, id_.name)) if watch else None
+        if workload is None:
             return None
         scalers = self.scalers(id_)
-        return Present(found.replicas, scalers[0][1].targets if len(scalers) == 1 else ())
+        return Present(workload.replicas, scalers[0][1].targets if len(scalers) == 1 else ())
 
     def scalers(self, id_: WorkloadId) -> list[tuple[Key, LiveHpa]]:
         """The HPAs that scale a workload, by name."""
-        keys = sorted(self.scaling.get(id_, ()))
-        return [(key, hpa) for key in keys if (hpa := self.hpas.objects.get(key))]
+        return [(key, hpa) for key in sorted(self.scaling.get(id_, ())) if (hpa := self.hpas.objects.get(key))]
 
     def faults(self) -> list[str]:
         """Collections that are not followed, or of which objects are left out, and why; one sentence each."""
@@ -173,19 +173,19 @@ class LiveCluster:
             for watch in self.watches
             if not watch.fresh
         ]
-        misread = {one.path: found for one in self.watches if (found := dict(one.misread))}
-        return silent + [f"live facts: {path}: {_left_out(found)}" for path, found in misread.items()]
+        misread = {watch.path: objects for watch in self.watches if (objects := dict(watch.misread))}
+        return silent + [f"live facts: {path}: {_left_out(objects)}" for path, objects in misread.items()]
 
     def started(self) -> dict[WorkloadId, tuple[StartedPod, ...]]:
         """Pods that have become ready since this was asked last, by workload."""
-        found: dict[WorkloadId, deque[StartedPod]] = defaultdict(lambda: deque(maxlen=MAX_SCALE_UPS))
+        started: dict[WorkloadId, deque[StartedPod]] = defaultdict(lambda: deque(maxlen=MAX_SCALE_UPS))
         while self._started:
             owner, pod = self._started.popleft()
-            found[self.above(owner)].append(pod)
-        return {id_: tuple(pods) for id_, pods in found.items()}
+            started[self.above(owner)].append(pod)
+        return {id_: tuple(pods) for id_, pods in started.items()}
 
-    def _pod(self, one: PodObject) -> LivePod | None:
-        return pod_of_object(one, self.pods.objects.get((one.metadata.namespace, one.metadata.name)))
+    def _pod(self, pod: PodObject) -> LivePod | None:
+        return pod_of_object(pod, self.pods.objects.get((pod.metadata.namespace, pod.metadata.name)))
 
     def _pod_changed(self, _key: Key, before: LivePod | None, after: LivePod | None) -> None:
         """Time a pod that was seen before it was ready: of others it is not known when they were ready first."""
@@ -198,25 +198,24 @@ class LiveCluster:
 
     def pods_counted(self) -> Counter[WorkloadId]:
         """How many pods of each workload live; none where that is not known."""
-        pods = list(self.pods.objects.values()) if self._owned() else []
-        return Counter(self.above(pod.owner) for pod in pods)
+        return Counter(self.above(pod.owner) for pod in (list(self.pods.objects.values()) if self._owned() else ()))
 
-    def running(self, wanted: Container[WorkloadId]) -> Iterator[tuple[WorkloadId, str, str, Resources]] | None:
+    def running(self, workloads: Container[WorkloadId]) -> Iterator[tuple[WorkloadId, str, str, Resources]] | None:
         """Ready pods of these workloads: the workload, namespace, name and size; None while that is not known."""
         if not self._owned():
             return None
         ready = ((key, pod) for key, pod in list(self.pods.objects.items()) if pod.ready and not pod.unready)
-        return ((id_, *key, pod.resources) for key, pod in ready if (id_ := self.above(pod.owner)) in wanted)
+        return ((id_, *key, pod.resources) for key, pod in ready if (id_ := self.above(pod.owner)) in workloads)
 
-    def living(self, wanted: Container[WorkloadId]) -> dict[WorkloadId, list[LivePod]] | None:
+    def living(self, workloads: Container[WorkloadId]) -> dict[WorkloadId, list[LivePod]] | None:
         """The pods of these workloads, ready or not; None while that is not known."""
         if not self._owned():
             return None
-        found: dict[WorkloadId, list[LivePod]] = defaultdict(list)
+        pods: dict[WorkloadId, list[LivePod]] = defaultdict(list)
         for pod in list(self.pods.objects.values()):
-            if (id_ := self.above(pod.owner)) in wanted:
-                found[id_].append(pod)
-        return found
+            if (id_ := self.above(pod.owner)) in workloads:
+                pods[id_].append(pod)
+        return pods
 
     def workload(self, id_: WorkloadId) -> LiveWorkload | None:
         """A workload as it is now; None where it is not there, or that is not known."""
@@ -225,42 +224,42 @@ class LiveCluster:
 
     def daemons(self) -> dict[str, list[Resources]]:
         """What each pod of a DaemonSet requests, by node."""
-        found: dict[str, list[Resources]] = defaultdict(list)
+        requests: dict[str, list[Resources]] = defaultdict(list)
         for pod in list(self.pods.objects.values()):
             if pod.owner.kind == "DaemonSet" and pod.node:
-                found[pod.node].append(pod.resources)
-        return found
+                requests[pod.node].append(pod.resources)
+        return requests
 
     def inventory(self, at: datetime, kinds: Iterable[str], namespaces: re.Pattern[str]) -> Inventory:
         """Every workload of these kinds and namespaces."""
         faults: list[str] = []
         by_pods, spreads = self._pod_means(), self._spreads()
-        found, images = [], {}
+        workloads, images = [], {}
         for kind in kinds:
-            for (namespace, name), one in list(self.workloads[kind].objects.items()):
+            for (namespace, name), workload in list(self.workloads[kind].objects.items()):
                 if namespaces.fullmatch(namespace):
                     id_ = workload_id(namespace, kind, name)
                     scaler = self._autoscaler(id_, faults)
-                    resources = by_pods.get(id_, one.resources)
-                    named = named_containers(one, scaler)
+                    resources = by_pods.get(id_, workload.resources)
+                    named = named_containers(workload, scaler)
                     spread = spreads.get(id_, Spread())
-                    found.append(Workload(id_, one.replicas, one.ready, resources, scaler, named, spread))
-                    images[id_] = one.image
-        found.sort(key=lambda one: one.id)
+                    workloads.append(Workload(id_, workload.replicas, workload.ready, resources, scaler, named, spread))
+                    images[id_] = workload.image
+        workloads.sort(key=lambda workload: workload.id)
         faults += self._pointless(namespaces)
-        return Inventory(at, tuple(found), tuple(faults), whole=frozenset(kinds), images=images)
+        return Inventory(at, tuple(workloads), tuple(faults), whole=frozenset(kinds), images=images)
 
     def policies(self) -> ClusterPolicies:
         """What annotations and custom resources state, as it was known last: it stays while the API server is away.
 
         Of a collection that was not listed yet, what an earlier process knew.
         """
-        self.before.objects = found = self._stated(self.before.objects)
-        labels = dict(found.labels)
-        return cluster_policies(found.defaults, found.autoscalers, found.workloads, found.hpas, labels)
+        self.before.objects = stated = self._stated(self.before.objects)
+        labels = dict(stated.labels)
+        return cluster_policies(stated.defaults, stated.autoscalers, stated.workloads, stated.hpas, labels)
 
     def _stated(self, before: StatedObjects) -> StatedObjects:
-        workloads, labels = self._noted(before)
+        workloads, labels = self._annotations_and_labels(before)
         annotated = (
             AnnotatedObject(f"HPA {namespace}/{name}", hpa.scaled, hpa.meta.annotations)
             for (namespace, name), hpa in list(self.hpas.objects.items())
@@ -278,7 +277,7 @@ class LiveCluster:
             labels,
         )
 
-    def _noted(
+    def _annotations_and_labels(
         self, before: StatedObjects
     ) -> tuple[tuple[AnnotatedObject, ...], tuple[tuple[WorkloadId, Mapping[str, str]], ...]]:
         """Workloads with annotations of ours, and the labels of all."""
@@ -286,21 +285,21 @@ class LiveCluster:
         labels: list[tuple[WorkloadId, Mapping[str, str]]] = []
         for kind, watch in self.workloads.items():
             if not watch.known:
-                annotated += (one for one in before.workloads if one.workload.kind == kind)
-                labels += (one for one in before.labels if one[0].kind == kind)
+                annotated += (stated for stated in before.workloads if stated.workload.kind == kind)
+                labels += ((id_, texts) for id_, texts in before.labels if id_.kind == kind)
                 continue
-            for (namespace, name), one in list(watch.objects.items()):
+            for (namespace, name), workload in list(watch.objects.items()):
                 id_ = workload_id(namespace, kind, name)
-                if one.annotations:
-                    annotated.append(AnnotatedObject(f"{kind} {namespace}/{name}", id_, one.annotations))
-                if one.labels:
-                    labels.append((id_, one.labels))
+                if workload.annotations:
+                    annotated.append(AnnotatedObject(f"{kind} {namespace}/{name}", id_, workload.annotations))
+                if workload.labels:
+                    labels.append((id_, workload.labels))
         return tuple(annotated), tuple(labels)
 
     def misread(self, signals: Sequence[str], namespaces: re.Pattern[str]) -> list[Misread]:
         """HPAs that read our demand in a way that has no answer; `signals` are those there are."""
-        here = [one for (namespace, _), one in list(self.hpas.objects.items()) if namespaces.fullmatch(namespace)]
-        return [Misread(one.meta, why) for one in here if (why := misread(one.targets, signals))]
+        hpas = [hpa for (namespace, _), hpa in list(self.hpas.objects.items()) if namespaces.fullmatch(namespace)]
+        return [Misread(hpa.meta, why) for hpa in hpas if (why := misread(hpa.targets, signals))]
 
     def _autoscaler(self, id_: WorkloadId, faults: list[str]) -> Autoscaler | None:
         """The HPA of a workload; several are named in `faults`, and none is used."""
@@ -357,8 +356,7 @@ class LiveCluster:
         for node, pods in nodes.items():
             zones[self._place(node).zone] += pods
         total = nodes.total()
-        fullest = None if "" in zones else max(zones.values()) / total
-        return Spread(max(nodes.values()) / total, fullest)
+        return Spread(max(nodes.values()) / total, None if "" in zones else max(zones.values()) / total)
 
     def above(self, owner: WorkloadId) -> WorkloadId:
         """The workload of a pod's controller: the owner of a ReplicaSet, any other controller itself."""
@@ -370,8 +368,8 @@ class LiveCluster:
         """All HPAs as they are now; None while that is not known."""
         return list(self.hpas.objects.values()) if self.hpas.fresh else None
 
-    def _reduced(self, one: HorizontalPodAutoscaler) -> LiveHpa:
-        return hpa_of_object(one, self.hpas.objects.get((one.metadata.namespace, one.metadata.name)))
+    def _reduced(self, hpa: HorizontalPodAutoscaler) -> LiveHpa:
+        return hpa_of_object(hpa, self.hpas.objects.get((hpa.metadata.namespace, hpa.metadata.name)))
 
     def _hpa_changed(self, key: Key, before: LiveHpa | None, after: LiveHpa | None) -> None:
         if before is not None and after is not None and before.spec == after.spec:
@@ -380,7 +378,7 @@ class LiveCluster:
             self.scaling[before.scaled].discard(key)
         if after is not None:
             self.scaling.setdefault(after.scaled, set()).add(key)
-        for id_ in {one.scaled for one in (before, after) if one is not None}:
+        for id_ in {hpa.scaled for hpa in (before, after) if hpa is not None}:
             if not self.scaling[id_]:
                 del self.scaling[id_]
             self.changed(id_)

@@ -66,7 +66,7 @@ class LiveContainer(msgspec.Struct, frozen=True, gc=False):
     sidecar: bool = False
 
 
-NOTHING_NOTED: Mapping[str, str] = MappingProxyType({})
+NO_TEXTS: Mapping[str, str] = MappingProxyType({})
 
 
 class LiveWorkload(msgspec.Struct, frozen=True):
@@ -80,9 +80,9 @@ class LiveWorkload(msgspec.Struct, frozen=True):
     """Resources of one pod by the template, summed."""
     version: str
     """resourceVersion."""
-    annotations: Mapping[str, str] = NOTHING_NOTED
+    annotations: Mapping[str, str] = NO_TEXTS
     """Annotations of ours."""
-    labels: Mapping[str, str] = NOTHING_NOTED
+    labels: Mapping[str, str] = NO_TEXTS
     """All but ours, which are marks of writes."""
     image: str = ""
     """Images of its app containers by the template, without tags."""
@@ -145,34 +145,34 @@ NODE_LOST = frozenset({"Unknown", "ContainerStatusUnknown"})
 """Reasons of the end of a container whose node was lost or restarted under it."""
 
 
-def workload_of_object(one: Scalable) -> LiveWorkload:
+def workload_of_object(workload: Scalable) -> LiveWorkload:
     """What is kept of a workload. `spec.replicas` is 1 where it is absent."""
-    spec = one.spec
+    spec = workload.spec
     return LiveWorkload(
         replicas=1 if spec.replicas is None else spec.replicas,
-        ready=one.status.ready_replicas,
+        ready=workload.status.ready_replicas,
         selector=selector_text(spec.selector) if spec.selector else "",
         containers=_containers(spec.template.spec),
         resources=pod_resources(spec.template.spec),
-        version=one.metadata.resource_version,
-        annotations=ours(one.metadata.annotations) or NOTHING_NOTED,
-        labels=_labels(one.metadata.labels),
+        version=workload.metadata.resource_version,
+        annotations=ours(workload.metadata.annotations) or NO_TEXTS,
+        labels=_labels(workload.metadata.labels),
         image=_image(spec.template.spec),
-        revision=_text(one.status.update_revision),
+        revision=_text(workload.status.update_revision),
     )
 
 
-def hpa_of_object(one: HorizontalPodAutoscaler, before: LiveHpa | None = None) -> LiveHpa:
+def hpa_of_object(hpa: HorizontalPodAutoscaler, before: LiveHpa | None = None) -> LiveHpa:
     """What is kept of an HPA; the API server has filled in its defaults.
 
     Its status is another one at every sync, its specification seldom: what was made of that `before` is used again.
     """
-    meta, status = one.metadata, one.status
-    written = hash(bytes(one.spec))
+    meta, status = hpa.metadata, hpa.status
+    written = hash(bytes(hpa.spec))
     if before is not None and before.written == written:
         spec, targets = before.spec, before.targets
     else:
-        spec = spec_from_wire(_wire.decode(one.spec), meta.name, meta.namespace)
+        spec = spec_from_wire(_wire.decode(hpa.spec), meta.name, meta.namespace)
         targets = targets_of_hpa(spec, scaled_id(meta.namespace, spec))
     return LiveHpa(spec, targets, meta.ours(), status.current_replicas, status.desired_replicas, written)
 
@@ -180,43 +180,43 @@ def hpa_of_object(one: HorizontalPodAutoscaler, before: LiveHpa | None = None) -
 _wire = msgspec.json.Decoder(dict[str, Any])
 
 
-def pod_of_object(one: PodObject, before: LivePod | None = None) -> LivePod | None:
+def pod_of_object(pod: PodObject, before: LivePod | None = None) -> LivePod | None:
     """What is kept of a pod; nothing of one that has ended, is being deleted or has no controller.
 
     Of one that was ready `before` and is again, the first time counts.
     """
-    owner = one.metadata.controller()
-    if owner is None or one.status.phase not in LIVING or one.metadata.deletion_timestamp is not None:
+    owner = pod.metadata.controller()
+    if owner is None or pod.status.phase not in LIVING or pod.metadata.deletion_timestamp is not None:
         return None
-    since = {each.type: each.last_transition_time for each in one.status.conditions if each.status == "True"}
+    since = {each.type: each.last_transition_time for each in pod.status.conditions if each.status == "True"}
     scheduled, ready = since.get("PodScheduled"), since.get("Ready")
-    created = one.metadata.creation_timestamp.timestamp() if one.metadata.creation_timestamp else 0.0
+    created = pod.metadata.creation_timestamp.timestamp() if pod.metadata.creation_timestamp else 0.0
     first = before.ready if before is not None and before.created == created else 0.0
     first = first or (ready.timestamp() if ready else 0.0)
-    lost = next((each.last_transition_time for each in one.status.conditions if each.type == "Ready"), None)
-    last = [each.last_state.terminated for each in one.status.container_statuses]
+    lost = next((each.last_transition_time for each in pod.status.conditions if each.type == "Ready"), None)
+    last = [each.last_state.terminated for each in pod.status.container_statuses]
     ended = [each for each in last if each is None or each.reason not in NODE_LOST]
     return LivePod(
-        owner=workload_id(one.metadata.namespace, owner.kind, owner.name),
+        owner=workload_id(pod.metadata.namespace, owner.kind, owner.name),
         created=created,
         scheduled=scheduled.timestamp() if scheduled else 0.0,
         ready=first,
-        phase=_text(one.status.phase),
-        node=_text(one.spec.node_name),
-        resources=pod_resources(one.spec),
+        phase=_text(pod.status.phase),
+        node=_text(pod.spec.node_name),
+        resources=pod_resources(pod.spec),
         unready=lost.timestamp() if lost and first and not ready else 0.0,
-        restarts=sum(each.restart_count for each in one.status.container_statuses),
+        restarts=sum(each.restart_count for each in pod.status.container_statuses),
         restarted=max((each.finished_at.timestamp() for each in ended if each and each.finished_at), default=0.0),
-        lost=_is_lost(one),
+        lost=_is_lost(pod),
     )
 
 
-def _is_lost(one: PodObject) -> bool:
+def _is_lost(pod: PodObject) -> bool:
     """Whether the node of a pod is NotReady: then the node controller alone takes Ready from it, without a reason.
 
     `MarkPodsNotReady` in Kubernetes' pkg/controller/util/node/controller_utils.go; a kubelet states a reason.
     """
-    conditions = {each.type: each for each in one.status.conditions}
+    conditions = {each.type: each for each in pod.status.conditions}
     ready, containers = conditions.get("Ready"), conditions.get("ContainersReady")
     if ready is None or containers is None:
         return False
@@ -233,9 +233,9 @@ def start_up(pod: LivePod) -> timedelta:
     return timedelta(seconds=max(0.0, pod.ready - placed) + min(max(0.0, placed - pod.created), SCHEDULING_SECONDS))
 
 
-def owner_of_object(one: MetadataOnly) -> WorkloadId:
+def owner_of_object(replica_set: MetadataOnly) -> WorkloadId:
     """The controller of a ReplicaSet; itself where it has none."""
-    meta, owner = one.metadata, one.metadata.controller()
+    meta, owner = replica_set.metadata, replica_set.metadata.controller()
     return workload_id(meta.namespace, *(("ReplicaSet", meta.name) if owner is None else (owner.kind, owner.name)))
 
 
@@ -249,11 +249,11 @@ class NodePlace(NamedTuple):
 ZONE_LABEL = "topology.kubernetes.io/zone"
 
 
-def place_of_object(one: LabelledOnly, labels: Sequence[str]) -> NodePlace:
+def place_of_object(node: LabelledOnly, labels: Sequence[str]) -> NodePlace:
     """The place of a node; its pool by the first of these labels that it has."""
-    found = one.metadata.labels
-    pool = next((_text(found[name]) for name in labels if found.get(name)), "")
-    return NodePlace(pool, _text(found.get(ZONE_LABEL) or ""))
+    node_labels = node.metadata.labels
+    pool = next((_text(node_labels[name]) for name in labels if node_labels.get(name)), "")
+    return NodePlace(pool, _text(node_labels.get(ZONE_LABEL) or ""))
 
 
 def workload_id(namespace: str, kind: str, name: str) -> WorkloadId:
@@ -271,7 +271,8 @@ def scaled_id(namespace: str, spec: HpaSpec) -> WorkloadId:
 
 def _image(spec: PodSpec) -> str:
     """The images of the app containers without tags and digests, which differ by release: `registry/shop/web`."""
-    return _text(", ".join(sorted({_repository(one.image) for one in spec.containers or () if one.image})))
+    images = (container.image for container in spec.containers or ())
+    return _text(", ".join(sorted({_repository(image) for image in images if image})))
 
 
 def _repository(image: str) -> str:
@@ -288,7 +289,7 @@ def _labels(labels: Mapping[str, str]) -> Mapping[str, str]:
     """Keys and values that many workloads share are the same objects."""
     return {
         _text(key): _text(text) for key, text in labels.items() if not key.startswith(ANNOTATION_PREFIX)
-    } or NOTHING_NOTED
+    } or NO_TEXTS
 
 
 def _text(text: str) -> str:
@@ -306,22 +307,23 @@ def pod_resources(spec: PodSpec) -> Resources:
     states none.
     """
     running = [*(spec.containers or ()), *_sidecars(spec)]
-    summed = _summed(tuple(_stated(one.resources) for one in running))
+    summed = _summed(tuple(_stated(container.resources) for container in running))
     if spec.resources is None:
         return summed
     own = _stated(spec.resources)
     return Resources(
-        *(one if one is not None else other for one, other in zip(own.amounts, summed.amounts, strict=True))
+        *(stated if stated is not None else other for stated, other in zip(own.amounts, summed.amounts, strict=True))
     )
 
 
 def _containers(spec: PodSpec) -> tuple[LiveContainer, ...]:
-    app = [LiveContainer(_text(one.name), _stated(one.resources)) for one in spec.containers or ()]
-    return (*app, *(LiveContainer(_text(one.name), _stated(one.resources), sidecar=True) for one in _sidecars(spec)))
+    app = [LiveContainer(_text(container.name), _stated(container.resources)) for container in spec.containers or ()]
+    sidecars = (LiveContainer(_text(each.name), _stated(each.resources), sidecar=True) for each in _sidecars(spec))
+    return (*app, *sidecars)
 
 
 def _sidecars(spec: PodSpec) -> Iterator[ContainerObject]:
-    return (one for one in spec.init_containers or () if one.restart_policy == "Always")
+    return (container for container in spec.init_containers or () if container.restart_policy == "Always")
 
 
 def _stated(requirements: ResourceRequirements | None) -> Resources:
@@ -361,19 +363,19 @@ def _summed(parts: tuple[Resources, ...]) -> Resources:
 _total_of_few = lru_cache(maxsize=1 << 14)(total)
 
 
-def named_containers(one: LiveWorkload, scaler: Autoscaler | None) -> tuple[NamedContainer, ...]:
+def named_containers(workload: LiveWorkload, scaler: Autoscaler | None) -> tuple[NamedContainer, ...]:
     """The containers that an HPA names, with what the template states."""
     named = {target.container for target in scaler.targets} if scaler else set()
-    return tuple(NamedContainer(each.name, each.resources) for each in one.containers if each.name in named)
+    return tuple(NamedContainer(each.name, each.resources) for each in workload.containers if each.name in named)
 
 
 def mean_resources(pods: Sequence[tuple[Resources, int]]) -> Resources:
     """The mean over pods, of which so many state these; a pod that does not state an amount does not count for it."""
     if len(pods) == 1:
         return pods[0][0]
-    return Resources(*(_weighted([(one.amounts[i], count) for one, count in pods]) for i in range(4)))
+    return Resources(*(_weighted([(resources.amounts[i], count) for resources, count in pods]) for i in range(4)))
 
 
 def _weighted(amounts: Iterable[tuple[float | None, int]]) -> float | None:
-    known = [(one, count) for one, count in amounts if one is not None]
-    return sum(one * count for one, count in known) / sum(count for _, count in known) if known else None
+    known = [(amount, count) for amount, count in amounts if amount is not None]
+    return sum(amount * count for amount, count in known) / sum(count for _, count in known) if known else None

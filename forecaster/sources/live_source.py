@@ -50,7 +50,7 @@ class LiveSource(RelistedSource):
         super().__init__(source)
         self.live, self._tells = live, tells
         self._signals = signals
-        self.told: tuple[datetime, frozenset[str]] | None = None
+        self.listed: tuple[datetime, frozenset[str]] | None = None
         """Instant of the last inventory, and the kinds that were live in it."""
         self.misread: list[Misread] = []
         """HPAs of the last inventory that read our demand in a way that has no answer; a sentence each."""
@@ -63,22 +63,22 @@ class LiveSource(RelistedSource):
         """Every workload at `at`. Of an instant that is past only Prometheus can tell. Raises SourceError."""
         past = self._clock() - at.timestamp() > PAST_SECONDS
         kinds = frozenset() if past else self.live.kinds() & set(self.source.queries.kinds)
-        self.told, self._pods = (at, kinds), Counter()
+        self.listed, self._pods = (at, kinds), Counter()
         if kinds:
             live = replace(self.live.inventory(at, kinds, self._namespaces), policies=self.live.policies())
-            found = replace(self._with_others(live), started=self.live.started())
-            self.told = (at, found.whole)
-            self.source.follow(found)
+            inventory = replace(self._with_others(live), started=self.live.started())
+            self.listed = (at, inventory.whole)
+            self.source.follow(inventory)
         else:
-            found = replace(self.source.inventory(at), policies=None if past else self.live.policies())
+            inventory = replace(self.source.inventory(at), policies=None if past else self.live.policies())
         self.misread = self.live.misread(self._signals, self._namespaces) if kinds else []
-        stated = found.policies.faults if found.policies else ()
+        stated = inventory.policies.faults if inventory.policies else ()
         faults = (*map(str, self.misread), *stated, *(self.live.faults() if self._tells and not past else ()))
-        return replace(found, faults=(*found.faults, *faults)) if faults else found
+        return replace(inventory, faults=(*inventory.faults, *faults)) if faults else inventory
 
     def live_kinds(self, at: datetime) -> frozenset[str]:
         """Kinds that were live in the inventory of that instant."""
-        return self.told[1] if self.told is not None and self.told[0] == at else frozenset()
+        return self.listed[1] if self.listed is not None and self.listed[0] == at else frozenset()
 
     def _with_others(self, live: Inventory) -> Inventory:
         """Add workloads of other kinds; while these cannot be listed, they are held as they were.
@@ -86,24 +86,25 @@ class LiveSource(RelistedSource):
         The source is asked in any case: what it learns of containers that HPAs name, its other queries need.
         """
         try:
-            told = self.source.inventory(live.at)
+            inventory = self.source.inventory(live.at)
         except SourceError as error:
-            faults, partly = (*live.faults, str(error)), {one.id: f"not listed: {error}" for one in self._others}
-            return replace(live, workloads=_ordered(live, self._others), faults=faults, partly=partly)
-        live, foreign = _without_foreign(live, told)
-        self._others = tuple(one for one in told.workloads if one.id.kind not in live.whole)
-        ids = {one.id for one in self._others}
-        faults, mixed = of_series(told)
-        partly = mixed | {id_: why for id_, why in told.partly.items() if id_ in ids}
-        live = replace(live, faults=(*live.faults, *foreign, *faults), partial=told.partial)
+            partly = {other.id: f"not listed: {error}" for other in self._others}
+            workloads, faults = _ordered(live, self._others), (*live.faults, str(error))
+            return replace(live, workloads=workloads, faults=faults, partly=partly)
+        live, foreign = _without_foreign(live, inventory)
+        self._others = tuple(workload for workload in inventory.workloads if workload.id.kind not in live.whole)
+        ids = {workload.id for workload in self._others}
+        faults, mixed = of_series(inventory)
+        partly = mixed | {id_: why for id_, why in inventory.partly.items() if id_ in ids}
+        live = replace(live, faults=(*live.faults, *foreign, *faults), partial=inventory.partial)
         return replace(live, workloads=_ordered(live, self._others), partly=partly)
 
     def origins(self, id_: WorkloadId) -> list[str]:
-        """Sentences: which source told which fact of a workload, and by which labels it is found."""
+        """Return sentences: the source of each fact of a workload, and the labels by which it is found."""
         queries = self.source.queries
-        watch = self.live.workloads.get(id_.kind) if self.told and id_.kind in self.told[1] else None
-        found = watch.objects.get((id_.namespace, id_.name)) if watch else None
-        if found is None:
+        watch = self.live.workloads.get(id_.kind) if self.listed and id_.kind in self.listed[1] else None
+        workload = watch.objects.get((id_.namespace, id_.name)) if watch else None
+        if workload is None:
             every = duration_text(queries.specifications_every)
             return [f"Count, HPA and requests are those of kube-state-metrics in Prometheus, up to {every} old."]
         hpas = (f"HPA {key[1]} (version {hpa.meta.resource_version})" for key, hpa in self.live.scalers(id_))
@@ -111,9 +112,9 @@ class LiveSource(RelistedSource):
         self._pods = self._pods or self.live.pods_counted()
         pods = self._pods[id_]
         requests = f"requests of its pods ({pods})" if pods else "requests of the template, since no pods are known"
-        live = f"Count, {scalers} and {requests} are those of the API server ({id_.kind} version {found.version})"
-        named = ", ".join(f"{key}={text}" for key, text in sorted(found.labels.items()))
-        labels = f"Its pods carry {found.selector or 'no labels'}"
+        live = f"Count, {scalers} and {requests} are those of the API server ({id_.kind} version {workload.version})"
+        named = ", ".join(f"{key}={text}" for key, text in sorted(workload.labels.items()))
+        labels = f"Its pods carry {workload.selector or 'no labels'}"
         return [
             f"{live}; usage and other histories are those of Prometheus.",
             f"{labels}; series are its own by namespace={id_.namespace} and pod, through the owners of its pods.",
@@ -127,26 +128,26 @@ class LiveSource(RelistedSource):
         self.source.close()
 
 
-FOREIGN_LEAST = 3
+MIN_FOREIGN = 3
 """Workloads of a kind that Prometheus tells and the API server does not: fewer may have been deleted just now."""
 
 
 def _ordered(live: Inventory, others: Sequence[Workload]) -> tuple[Workload, ...]:
-    return tuple(sorted((*live.workloads, *others), key=lambda one: one.id))
+    return tuple(sorted((*live.workloads, *others), key=lambda workload: workload.id))
 
 
-def _without_foreign(live: Inventory, told: Inventory) -> tuple[Inventory, list[str]]:
+def _without_foreign(live: Inventory, recorded: Inventory) -> tuple[Inventory, list[str]]:
     """Live facts without the kinds of which they have no workload that Prometheus has, and a sentence for each.
 
     Then the API server is that of another cluster, or has lost its store, and its silence is no deletion: where it is
     silent of enough workloads of one kind, that of the few of another kind is none either.
     """
-    counts = Counter(one.id.kind for one in told.workloads)
-    shared = {id_.kind for id_ in set(live.ids) & set(told.ids)}
+    counts = Counter(workload.id.kind for workload in recorded.workloads)
+    shared = {id_.kind for id_ in set(live.ids) & set(recorded.ids)}
     foreign = {kind for kind in live.whole if counts[kind] and kind not in shared}
-    if not any(counts[kind] >= FOREIGN_LEAST for kind in foreign):
+    if not any(counts[kind] >= MIN_FOREIGN for kind in foreign):
         return live, []
-    ours = tuple(one for one in live.workloads if one.id.kind not in foreign)
+    own = tuple(workload for workload in live.workloads if workload.id.kind not in foreign)
     why = "none is at the API server; does kubernetes.kubeconfig, or queries.labels, name another cluster?"
     faults = [f"live facts: of {counts[kind]} workloads of kind {kind} in Prometheus {why}" for kind in sorted(foreign)]
-    return replace(live, workloads=ours, whole=live.whole - foreign), faults
+    return replace(live, workloads=own, whole=live.whole - foreign), faults

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from forecaster.domain.published import DEMAND_METRIC, OwnMetric, own_metric
@@ -35,8 +36,8 @@ def targets_of_hpa(spec: HpaSpec, id_: WorkloadId) -> tuple[Target, ...]:
     A target on one of our metrics has the signal that its selector names. One that reads our number of another
     workload is a metric like any other; its selector is a part of its name.
     """
-    found = [target for metric in spec.metrics if (target := _target(metric, id_))]
-    return tuple(sorted(found, key=lambda one: (one.metric, one.type, one.container, one.signal))[:MAX_TARGETS])
+    targets = [target for metric in spec.metrics if (target := _target(metric, id_))]
+    return tuple(sorted(targets, key=attrgetter("metric", "type", "container", "signal"))[:MAX_TARGETS])
 
 
 def _target(metric: MetricSpec, id_: WorkloadId) -> Target | None:
@@ -54,28 +55,29 @@ def _target(metric: MetricSpec, id_: WorkloadId) -> Target | None:
 def _named(metric: MetricSpec, id_: WorkloadId) -> tuple[str, str]:
     """The name of a metric, and of our demand the signal that its selector names."""
     name = bounded_name(metric.name)
-    ours = own_metric(name)
-    if ours is None or ours.metric != name:  # KEDA's names say the signal; its selectors are about itself
+    own = own_metric(name)
+    if own is None or own.metric != name:  # KEDA's names say the signal; its selectors are about itself
         return name, ""
     try:
         requirements = parse_selector(metric.selector).requirements if len(metric.selector) <= SELECTOR_MAX else ()
     except SelectorError:
         requirements = ()
     labels = {"namespace": id_.namespace, "kind": id_.kind, "workload": id_.name}
-    others = [one for one in requirements if one.key != "signal"]
+    signals = [requirement for requirement in requirements if requirement.key == "signal"]
+    others = [requirement for requirement in requirements if requirement.key != "signal"]
     described = metric.described_object
     elsewhere = described is not None and (described.kind, described.name) != (id_.kind, id_.name)
-    if elsewhere or not all(one.matches(labels) for one in others):
+    if elsewhere or not all(requirement.matches(labels) for requirement in others):
         return f"{name}{{{bounded_name(metric.selector)}}}", ""
-    named = [one.values for one in requirements if one.key == "signal" and one.operator == "in"]
+    named = [requirement.values for requirement in signals if requirement.operator == "in"]
     return name, next(iter(named[0])) if name == DEMAND_METRIC and named and len(named[0]) == 1 else ""
 
 
 def misread(targets: Sequence[Target], signals: Collection[str]) -> str:
     """Why the targets of an HPA on our demand have no answer, and what to do; empty where they have one."""
-    demands = [one for one in targets if own_metric(one.metric) == OwnMetric(DEMAND_METRIC)]
-    unknown = [one.signal for one in demands if one.signal and one.signal not in signals]
-    named = Counter(one.signal for one in demands)
+    demands = [target for target in targets if own_metric(target.metric) == OwnMetric(DEMAND_METRIC)]
+    unknown = [target.signal for target in demands if target.signal and target.signal not in signals]
+    named = Counter(target.signal for target in demands)
     if unknown:
         return f"its selector names signal {unknown[0]}, which is not measured; there are {', '.join(sorted(signals))}"
     if (named and max(named.values()) > 1) or (len(named) > 1 and "" in named):

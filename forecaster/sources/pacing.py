@@ -71,23 +71,23 @@ def grid_between(start: datetime, end: datetime, step: timedelta) -> Grid:
 class Slices:
     """The pieces of a grid, each as long as what has been learnt of the server and of the number of series allows."""
 
-    def __init__(self, grid: Grid, *, first: int, most: int, samples: int) -> None:
+    def __init__(self, grid: Grid, *, first: int, max_points: int, samples: int) -> None:
         self._rest = grid
         self._size = first
-        self._most = most
+        self._max_points = max_points
         self._samples = samples
 
     def next(self) -> Grid | None:
         """The piece to ask for now; None when nothing is left."""
         if not self._rest.points:
             return None
-        piece, self._rest = self._rest.cut(min(self._size, self._most))
+        piece, self._rest = self._rest.cut(min(self._size, self._max_points))
         return piece
 
     def refused(self, piece: Grid) -> None:
         """The last piece was too much: take it back, and cut none longer than half of it from now on."""
         self._rest = Grid(piece.start, piece.step, piece.points + self._rest.points)
-        self._most = piece.points // 2
+        self._max_points = piece.points // 2
 
     def answered(self, series: int) -> None:
         """The last piece had so many series, and the next will."""

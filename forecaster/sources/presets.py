@@ -42,8 +42,8 @@ def _by_name(metric: str, narrow: str, *steps: tuple[str, str, str], evidence: s
 
     Each step is a label, the label that it is derived from, and the pattern; one that does not match does nothing.
     """
-    kept = labels or ", ".join(dict.fromkeys(old for _, old, _ in steps))
-    rate = f"sum by ({kept}) (max without ($copies) (rate({metric}{{{narrow}$labels}}[$window])))"
+    by_labels = labels or ", ".join(dict.fromkeys(old for _, old, _ in steps))
+    rate = f"sum by ({by_labels}) (max without ($copies) (rate({metric}{{{narrow}$labels}}[$window])))"
     for new, old, pattern in steps:
         rate = f'label_replace({rate}, "{new}", "$1", "{old}", "{pattern}")'
     query = f"""\

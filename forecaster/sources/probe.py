@@ -6,6 +6,7 @@ First the address, then the data: do the queries have series, how fresh, how den
 from __future__ import annotations
 
 import math
+from collections import Counter
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -19,7 +20,6 @@ from forecaster.sources import factory
 from forecaster.sources.facts import Identity, identity_of
 from forecaster.sources.identity import PERMISSIONS
 from forecaster.sources.inventory import WITH_FRACTIONS, older
-from forecaster.sources.request_origins import several
 from forecaster.sources.wire import Denied, Untrusted, at_instant, by_its_own_clock
 
 if TYPE_CHECKING:
@@ -35,11 +35,11 @@ _CLOCK_TOLERANCE = timedelta(seconds=30)
 
 _LIMITS = ("query.timeout", "query.max-samples", "query.lookback-delta", "storage.tsdb.retention.time")
 
-_WHERE = "check prometheus.url, and that the address can be reached from here"
-_WHAT = "prometheus.url must be the address of the Prometheus API, without /api/v1"
+_ADDRESS = "check prometheus.url, and that the address can be reached from here"
+_SERVER = "prometheus.url must be the address of the Prometheus API, without /api/v1"
 _TLS = "state in prometheus.ca_file who signed its certificate, or http:// in prometheus.url where it speaks no TLS"
-_WHO = "state bearer_token_file, username and password_file, client_certificate_file, or identity"
-_TIME = "run a time service on both machines"
+_CREDENTIALS = "state bearer_token_file, username and password_file, client_certificate_file, or identity"
+_CLOCK = "run a time service on both machines"
 
 
 def probe(
@@ -69,20 +69,20 @@ def _reached(source: PrometheusSource, settings: PrometheusSettings, now: dateti
     try:
         rows = source.rows(by_its_own_clock("time", "vector(time())"))
     except Denied as error:
-        remedy = PERMISSIONS.get(settings.identity, _WHO)
+        remedy = PERMISSIONS.get(settings.identity, _CREDENTIALS)
         return [address, Check("authentication", ok=False, detail=str(error), remedy=remedy)]
     except SourceError as error:
-        remedy = _WHERE if isinstance(error, SourceUnavailable) else _TLS if isinstance(error, Untrusted) else _WHAT
+        remedy = _ADDRESS if isinstance(error, SourceUnavailable) else _TLS if isinstance(error, Untrusted) else _SERVER
         return [Check("address", ok=False, detail=str(error), remedy=remedy)]
     if not rows:
         detail = f"{shown_url(settings.url)} answers vector(time()) with no value"
-        return [Check("address", ok=False, detail=detail, remedy=_WHAT)]
+        return [Check("address", ok=False, detail=detail, remedy=_SERVER)]
     return [address, Check("authentication", ok=True, detail="accepted"), _clock(rows[0].value - now.timestamp())]
 
 
 def _clock(ahead_seconds: float) -> Check:
     detail = f"the server is {abs(ahead_seconds):.1f} s {'ahead' if ahead_seconds >= 0 else 'behind'}"
-    return Check("clock", abs(ahead_seconds) <= _CLOCK_TOLERANCE.total_seconds(), detail, _TIME)
+    return Check("clock", abs(ahead_seconds) <= _CLOCK_TOLERANCE.total_seconds(), detail, _CLOCK)
 
 
 def _version(source: PrometheusSource) -> Check:
@@ -96,7 +96,7 @@ _STALE = timedelta(minutes=3)
 _RATES_PER_WINDOW = 2
 """A rate needs two samples; with fewer scrapes in its window it has gaps."""
 
-_LOOKED_BACK = (timedelta(hours=1), *(timedelta(days=days) for days in (1, 2, 7, 8, 14)))
+_HISTORY_AGES = (timedelta(hours=1), *(timedelta(days=days) for days in (1, 2, 7, 8, 14)))
 _ENOUGH = timedelta(days=2)
 """Two days: what yesterday shows of today can be checked against the day before. A week is better."""
 
@@ -113,8 +113,8 @@ _SHORT = "wait, or read from a store with longer retention; until then forecasts
 _NO_SCALING = "no HorizontalPodAutoscaler is known"
 
 LONGEST_DELAY = timedelta(seconds=90)
-_ASKED_AGAIN = "minutes are asked for again after two minutes, and decided by then"
-_UNTOLD = {
+_REPEATED = "minutes are asked for again after two minutes, and decided by then"
+_NOT_EXPORTED = {
     WITH_FRACTIONS: "targets of HPAs with a fraction are not told, workloads with an HPA are held",
     (2, 7): "targets on one container (ContainerResource) are not told",
     (2, 19): "targets on one container look like those on the pod",
@@ -191,13 +191,14 @@ def _count(source: PrometheusSource, selector: str, at: datetime) -> float:
 
 def _detected(source: PrometheusSource, at: datetime) -> Check:
     """Which origins of request rates have data, of how many workloads."""
-    found = source.origins_at(at)
-    if not found:
+    ids_by_origin = source.origins_at(at)
+    if not ids_by_origin:
         return Check("query requests", ok=True, detail=f"no series: {_OPTIONAL['requests']}")
-    told = ", ".join(f"{counted(len(ids), 'workload')} from {name}" for name, ids in found.items())
-    both = several(found)
-    doubled = f"; {len(both)} have several and take the first of these, which they keep" if both else ""
-    return Check("query requests", ok=True, detail=told + doubled)
+    counts = ", ".join(f"{counted(len(ids), 'workload')} from {name}" for name, ids in ids_by_origin.items())
+    origins = Counter(id_ for ids in ids_by_origin.values() for id_ in ids)
+    several = sum(count > 1 for count in origins.values())
+    doubled = f"; {several} have several and take the first of these, which they keep" if several else ""
+    return Check("query requests", ok=True, detail=counts + doubled)
 
 
 def _age(source: PrometheusSource, at: datetime) -> Check:
@@ -240,7 +241,7 @@ def _lag(source: PrometheusSource, now: datetime, delay: timedelta) -> Check:
     enough = timedelta(seconds=math.ceil((late + interval) / 5) * 5)
     remedy = f"set cycle.delay to {duration_text(enough)}"
     if enough > LONGEST_DELAY:
-        remedy = f"samples come too late for cycle.delay, at most {duration_text(LONGEST_DELAY)}: {_ASKED_AGAIN}"
+        remedy = f"samples come too late for cycle.delay, at most {duration_text(LONGEST_DELAY)}: {_REPEATED}"
     return Check(
         "sample lag",
         late <= delay.total_seconds(),
@@ -251,13 +252,14 @@ def _lag(source: PrometheusSource, now: datetime, delay: timedelta) -> Check:
 
 def _copies(source: PrometheusSource, at: datetime) -> Check:
     """Whether pods are told more than once, and by which labels."""
-    told = []
+    duplicates = []
     for label in ("instance", *source.queries.copies):
         each = source.queries.rendered(f"group by (namespace, pod, {label}) ({_PODS})")
         pods = _number(source, f"count(count by (namespace, pod) ({each}) > 1)", at)
         if pods:
-            told.append(f"{pods:.0f} pods are told more than once, by {label}")
-    return Check("copies", ok=True, detail="; ".join([*told, "they count once"]) if told else "no duplicate series")
+            duplicates.append(f"{pods:.0f} pods are told more than once, by {label}")
+    detail = "; ".join([*duplicates, "they count once"]) if duplicates else "no duplicate series"
+    return Check("copies", ok=True, detail=detail)
 
 
 def _identity(source: PrometheusSource, at: datetime) -> Identity:
@@ -265,13 +267,13 @@ def _identity(source: PrometheusSource, at: datetime) -> Identity:
 
 
 def _clusters(source: PrometheusSource, at: datetime) -> Check:
-    found = _identity(source, at)
+    facts = _identity(source, at)
     unknown = "not known: nothing tells when kube-system was created"
-    detail = counted(found.clusters, "cluster") if found.clusters else unknown
-    if found.several:
-        told = counted(len(found.several), "workload")
-        detail += f"; {told} told as several objects, {min(found.several)} among them"
-    return Check("clusters", not found.several, detail, "state which is meant in queries.labels, e.g. {cluster: prod}")
+    detail = counted(facts.clusters, "cluster") if facts.clusters else unknown
+    if facts.several:
+        workloads = counted(len(facts.several), "workload")
+        detail += f"; {workloads} told as several objects, {min(facts.several)} among them"
+    return Check("clusters", not facts.several, detail, "state which is meant in queries.labels, e.g. {cluster: prod}")
 
 
 def _honoured(source: PrometheusSource, at: datetime) -> Check:
@@ -286,18 +288,17 @@ def _state_metrics(source: PrometheusSource, at: datetime) -> Check:
     versions = sorted({row.labels.get("version", "") for row in rows})
     if not versions:
         return Check("kube-state-metrics", ok=True, detail="its version is not known: its own port is not scraped")
-    lacks = [what for than, what in _UNTOLD.items() if all(older(version, than) for version in versions)]
+    lacks = [missing for than, missing in _NOT_EXPORTED.items() if all(older(version, than) for version in versions)]
     detail = "; ".join([", ".join(versions), *lacks])
-    return Check(
-        "kube-state-metrics", not all(older(one, WITH_FRACTIONS) for one in versions), detail, "use 2.19 or later"
-    )
+    old = all(older(version, WITH_FRACTIONS) for version in versions)
+    return Check("kube-state-metrics", not old, detail, "use 2.19 or later")
 
 
 def _history(source: PrometheusSource, at: datetime) -> Check:
-    counts = {back: len(source.latest(CPU, at - back).ids) for back in _LOOKED_BACK}
+    counts = {back: len(source.latest(CPU, at - back).ids) for back in _HISTORY_AGES}
     reach = max((back for back, count in counts.items() if count), default=timedelta(0))
-    told = ", ".join(f"{duration_text(back)}: {count}" for back, count in counts.items())
-    return Check("history", reach >= _ENOUGH, f"workloads with CPU samples, by age: {told}", _SHORT)
+    text = ", ".join(f"{duration_text(back)}: {count}" for back, count in counts.items())
+    return Check("history", reach >= _ENOUGH, f"workloads with CPU samples, by age: {text}", _SHORT)
 
 
 def _selector(queries: Queries) -> str:

@@ -20,7 +20,7 @@ from forecaster.errors import SourceError, SourceRefused, SourceTimeout, SourceU
 from forecaster.sources.blocks import block_of, of_containers, pod_samples, samples_of
 from forecaster.sources.client import PrometheusClient
 from forecaster.sources.facts import NEEDED_OF_CONTAINERS, InstantRow, by_workload, container_block, facts_of, rows_of
-from forecaster.sources.inventory import HPA_COUNT, MOST_FAILED, Rotation, inventory_of
+from forecaster.sources.inventory import HPA_COUNT, MAX_FAILED, Rotation, inventory_of
 from forecaster.sources.pacing import AnswerTime, BackOff, Grid, Slices, grid_between, read_ahead
 from forecaster.sources.presets import PREFERRED
 from forecaster.sources.request_origins import Origins
@@ -84,8 +84,7 @@ class PrometheusSource:
         """Every workload at `at`; what is specified about it may be `specifications_every` old."""
 
         def ask(name: str) -> tuple[InstantRow, ...]:
-            count = name == HPA_COUNT
-            query = self.queries.hpa_count() if count else self.queries.fact(name, self._rotation.named)
+            query = self.queries.hpa_count() if name == HPA_COUNT else self.queries.fact(name, self._rotation.named)
             return self._whole(at_instant(name, query, at))
 
         self._facts_time.is_over(at)
@@ -106,7 +105,7 @@ class PrometheusSource:
 
     def follow(self, inventory: Inventory) -> None:
         """Ask for the containers that the HPAs of this inventory name from now on."""
-        self._named = {one: _containers_of(inventory, one) for one in OF_CONTAINER.values()}
+        self._named = {signal: _containers_of(inventory, signal) for signal in OF_CONTAINER.values()}
 
     def cluster_identity(self, at: datetime) -> tuple[frozenset[str], frozenset[str]]:
         """Identity of a cluster: the creation of its kube-system, and Prometheus' external labels.
@@ -160,7 +159,7 @@ class PrometheusSource:
             return ContainerFacts()
         failures: list[SourceError] = []
         for name, query in self.queries.container_facts().items():
-            if len(failures) < MOST_FAILED:
+            if len(failures) < MAX_FAILED:
                 try:
                     self._container_rows[name] = self._whole(at_instant(name, query, at))
                 except SourceError as error:
@@ -187,7 +186,7 @@ class PrometheusSource:
             return self.client.ask(over_range(str(signal), query, piece.start, piece.end, piece.step))
 
         chosen = self._settings
-        slices = Slices(grid, first=_FIRST_SLICE, most=chosen.max_points, samples=chosen.samples_per_answer)
+        slices = Slices(grid, first=_FIRST_SLICE, max_points=chosen.max_points, samples=chosen.samples_per_answer)
         return read_ahead(slices, ask)
 
     def _complete(self, block: Block, signal: Signal, grid: Grid) -> Block:
@@ -207,14 +206,14 @@ class PrometheusSource:
         try:
             answer = self._ask_grid(name, query, grid)
             with self._promised(name):
-                found = pod_samples(block, self._of_named(signal, answer))
+                samples = pod_samples(block, self._of_named(signal, answer))
         except SourceError as error:
             self._back_off.failed(name, str(error), grid.end)
             return replace(block, warnings=(*block.warnings, f"{error}; {_NOT_KNOWN}"))
         self._back_off.answered(name)
         if signal == CPU:
-            self._made_of = _MadeOf(grid, block.ids, found)
-        return replace(block, made_of=found, partial=block.partial or answer.partial)
+            self._made_of = _MadeOf(grid, block.ids, samples)
+        return replace(block, made_of=samples, partial=block.partial or answer.partial)
 
     def _ask_grid(self, name: str, query: str, grid: Grid) -> QueryAnswer:
         if grid.points == 1:
@@ -281,8 +280,7 @@ class PrometheusSource:
         """The workloads of which each origin of request rates has data."""
         rows = self.rows(at_instant("request origins", self.queries.detection(), at))
         there = {row.labels.get("preset", "") for row in rows}
-        grid = Grid(at, MINUTE, 1)
-        return {name: self._of_origin(name, grid).ids for name in PREFERRED if name in there}
+        return {name: self._of_origin(name, Grid(at, MINUTE, 1)).ids for name in PREFERRED if name in there}
 
     def _origins_of(self, signal: Signal, at: datetime) -> tuple[str, ...]:
         """The origins that are asked for a signal; one without a name where that is no question."""
@@ -293,7 +291,7 @@ class PrometheusSource:
     def _origins(self, at: datetime, *, past: bool = False) -> tuple[str, ...]:
         """The origins that workloads have, after a look where one is due."""
         if self.request_origins.due(at, past=past):
-            self.request_origins.look(self.origins_at(at), at)
+            self.request_origins.choose(self.origins_at(at), at)
         return self.request_origins.active
 
     def _of_origins(
@@ -320,14 +318,15 @@ def external_labels(config: str) -> dict[str, str]:
         YAMLError: that section is no YAML.
     """
     section = GLOBAL_SECTION.search(config)
-    found: object = yaml.safe_load(section[0]) if section else None
+    value: object = yaml.safe_load(section[0]) if section else None
     for name in ("global", "external_labels"):
-        found = found.get(name) if isinstance(found, dict) else None
-    return {str(name): str(text) for name, text in found.items()} if isinstance(found, dict) else {}
+        value = value.get(name) if isinstance(value, dict) else None
+    return {str(name): str(text) for name, text in value.items()} if isinstance(value, dict) else {}
 
 
 def _containers_of(inventory: Inventory, signal: Signal) -> dict[WorkloadId, str]:
-    named = ((one.id, one.measured_container(signal.resource)) for one in inventory.workloads if one.autoscaler)
+    scaled = (workload for workload in inventory.workloads if workload.autoscaler)
+    named = ((workload.id, workload.measured_container(signal.resource)) for workload in scaled)
     return {id_: container for id_, container in named if container}
 
 

@@ -73,7 +73,7 @@ def filled(template: str, values: Mapping[str, str]) -> str:
 
     Everything else that starts with a dollar sign, such as the `$1` of `label_replace`, stays as it is.
     """
-    return re.sub(r"\$([a-z]+)\b", lambda found: values.get(found[1], found[0]), template)
+    return re.sub(r"\$([a-z]+)\b", lambda match: values.get(match[1], match[0]), template)
 
 
 NAMED_BY_OWNER = frozenset({"DaemonSet", "Deployment", "ReplicaSet", "Rollout", "StatefulSet"})
@@ -89,7 +89,8 @@ _SERIES = re.compile(
 def expression_of(pattern: str) -> str:
     """A shell pattern as a regular expression, to be anchored by its use."""
     pieces = re.split(r"(\*|\?|\[[^\]]+\])", pattern)
-    return "".join(_SHELL.get(one) or (one if one[:1] == "[" else any_of([one])) for one in pieces).replace("[!", "[^")
+    expressions = (_SHELL.get(piece) or (piece if piece[:1] == "[" else any_of([piece])) for piece in pieces)
+    return "".join(expressions).replace("[!", "[^")
 
 
 _SHELL = {"*": ".*", "?": "."}
@@ -101,13 +102,13 @@ def about_workloads(query: str, name: str) -> str:
     Where a series carries the name of a pod or ReplicaSet instead, all that begin with the name are asked for, which is
     a little more.
     """
-    return _SERIES.sub(lambda found: found[0] + _of_name(found, name), query)
+    return _SERIES.sub(lambda match: match[0] + _of_name(match, name), query)
 
 
-def _of_name(found: re.Match[str], name: str) -> str:
-    if found["rule"]:
+def _of_name(series: re.Match[str], name: str) -> str:
+    if series["rule"]:
         return f"workload=~{quoted(name)},"
-    match found["of"]:
+    match series["of"]:
         case "deployment" | "statefulset" | "daemonset" as kind:
             return f"{kind}=~{quoted(name)},"
         case "horizontalpodautoscaler":
@@ -184,21 +185,21 @@ def _sidecars(selected: str) -> str:
     return f'group by (namespace, pod, container) (kube_pod_init_container_info{{restart_policy="Always",{selected}}})'
 
 
-def stated_by_pod(what: str, selected: str = SELECTED, resources: str = "cpu|memory") -> str:
+def stated_by_pod(side: str, selected: str = SELECTED, resources: str = "cpu|memory") -> str:
     """Requests or limits of each container that runs beside the others: app containers and native sidecars."""
     app, init = (
         f'max by (namespace, pod, container, resource) ({metric}{{resource=~"{resources}",{selected}}})'
-        for metric in (f"kube_pod_container_resource_{what}", f"kube_pod_init_container_resource_{what}")
+        for metric in (f"kube_pod_container_resource_{side}", f"kube_pod_init_container_resource_{side}")
     )
     return f"({app} or ({init} and on (namespace, pod, container) {_sidecars(selected)}))"
 
 
-def _per_pod(what: str) -> str:
+def _per_pod(side: str) -> str:
     """Mean over a workload's live pods of the sum over their containers; a pod with a silent container does not count.
 
     The mean, because the HPA divides the usage of all pods by the requests of all pods.
     """
-    stated = stated_by_pod(what)
+    stated = stated_by_pod(side)
     of_pods = f"""\
 (
     sum by (namespace, pod, resource) ({stated})
@@ -256,7 +257,7 @@ def _memory(containers: str) -> str:
 
 def _stated_by_named() -> str:
     """Mean over a workload's live pods, as the HPA divides the usage of all by the requests of all (rules §7)."""
-    requests, limits = (stated_by_pod(what, _NAMED) for what in ("requests", "limits"))
+    requests, limits = (stated_by_pod(side, _NAMED) for side in ("requests", "limits"))
     of_pods = f"""\
 (
     (label_replace({requests}, "what", "request", "", "") or label_replace({limits}, "what", "limit", "", ""))

@@ -192,7 +192,7 @@ class Queries(BaseModel):
     def with_signals(self, signals: Mapping[str, SignalSettings]) -> Queries:
         """Return the queries with those of signals of the settings."""
         queries = self.model_copy()
-        queries._own = {name: one for name, one in signals.items() if one.query}  # noqa: SLF001  its own
+        queries._own = {name: signal for name, signal in signals.items() if signal.query}  # noqa: SLF001  its own
         return queries
 
     def about(self, namespace: str, name: str) -> Queries:
@@ -283,7 +283,7 @@ class Queries(BaseModel):
 
     def container_facts(self) -> dict[str, str]:
         """The queries that together describe every container, and what pods carry, by name."""
-        carried = {f"{CARRIED}{name}": one.capacity for name, one in self._own.items() if one.capacity}
+        carried = {f"{CARRIED}{name}": signal.capacity for name, signal in self._own.items() if signal.capacity}
         stated = {name: getattr(self, name) for name in CONTAINER_FACTS}
         return {name: self.rendered(template) for name, template in (stated | carried).items()}
 

@@ -66,10 +66,10 @@ class Recording:
         """
         pods = self.at(PODS, at) if PODS in self.values else np.full(len(self.workloads), np.nan)
         counted = zip(self.workloads, pods.tolist(), strict=True)
-        there = [_with_pods(one, one.replicas if math.isnan(count) else round(count)) for one, count in counted]
-        fleet = RecordedFleet(there)
-        for one in there:
-            fleet.scale(one.id, one.replicas, at=at)
+        workloads = [_with_pods(each, each.replicas if math.isnan(count) else round(count)) for each, count in counted]
+        fleet = RecordedFleet(workloads)
+        for workload in workloads:
+            fleet.scale(workload.id, workload.replicas, at=at)
         return fleet
 
 
@@ -79,7 +79,7 @@ class RecordedFleet:
     def __init__(self, workloads: Iterable[Workload]) -> None:
         self._lock = threading.Lock()
         self._workloads = {workload.id: workload for workload in workloads}
-        self._changes: dict[WorkloadId, list[PodCount]] = {one: [] for one in self._workloads}
+        self._changes: dict[WorkloadId, list[PodCount]] = {id_: [] for id_ in self._workloads}
 
     def workloads(self) -> tuple[Workload, ...]:
         """All of them at one moment."""
@@ -244,16 +244,16 @@ def load_recording() -> Recording:
     demand = {signal: _demand(signal, series) for signal in DEMAND}
     return Recording(
         start=START + MINUTE,  # a recorded minute is stamped with its beginning, ours with its end
-        workloads=tuple(Workload(one.id, 1, 1, one.resources, one.autoscaler) for one in COMPOSED),
+        workloads=tuple(Workload(composed.id, 1, 1, composed.resources, composed.autoscaler) for composed in COMPOSED),
         values=demand | {PODS: _pods(demand[CPU])},
-        origins=tuple(_origin(one) for one in COMPOSED),
+        origins=tuple(_origin(composed) for composed in COMPOSED),
     )
 
 
 def _demand(signal: Signal, series: Mapping[str, NDArray[np.float32]]) -> NDArray[np.float64]:
     demand = np.full((len(COMPOSED), RECORDED_DAYS * 24 * 60), np.nan)
-    for row, one in zip(demand, COMPOSED, strict=True):
-        if part := one.parts.get(signal):
+    for row, composed in zip(demand, COMPOSED, strict=True):
+        if part := composed.parts.get(signal):
             recorded = series[part.series].astype(np.float64)  # a coarser sample describes every minute of its time
             row[:] = np.repeat(recorded, row.size // recorded.size) * part.factor
     return demand
@@ -262,22 +262,22 @@ def _demand(signal: Signal, series: Mapping[str, NDArray[np.float32]]) -> NDArra
 def _pods(cpu: NDArray[np.float64]) -> NDArray[np.float64]:
     """What each HPA would have held: enough pods for the CPU of the last five minutes, its default stabilization."""
     peak = np.fmax.reduce([np.roll(cpu, shift, axis=1) for shift in range(_STABILIZATION_MINUTES)])
-    return np.array([_enough(row, one) for row, one in zip(peak, COMPOSED, strict=True)])
+    return np.array([_enough(row, composed) for row, composed in zip(peak, COMPOSED, strict=True)])
 
 
-def _enough(cores: NDArray[np.float64], one: Composed) -> NDArray[np.float64]:
-    if one.autoscaler is None:
+def _enough(cores: NDArray[np.float64], composed: Composed) -> NDArray[np.float64]:
+    if composed.autoscaler is None:
         return np.full(cores.size, float(_FIXED_PODS))
-    target = one.autoscaler.targets[0]
-    request = one.resources.cpu_request or 1.0
+    target = composed.autoscaler.targets[0]
+    request = composed.resources.cpu_request or 1.0
     per_pod = target.value * request if target.type is TargetType.UTILIZATION else target.value
-    wanted = np.ceil(np.nan_to_num(cores) / per_pod)
-    return np.clip(wanted, one.autoscaler.min_replicas, one.autoscaler.max_replicas)
+    desired = np.ceil(np.nan_to_num(cores) / per_pod)
+    return np.clip(desired, composed.autoscaler.min_replicas, composed.autoscaler.max_replicas)
 
 
-def _origin(one: Composed) -> str:
-    parts = ", ".join(f"{signal} is {part.series} × {part.factor:g}" for signal, part in one.parts.items())
-    return f"{one.id}: {parts}"
+def _origin(composed: Composed) -> str:
+    parts = ", ".join(f"{signal} is {part.series} × {part.factor:g}" for signal, part in composed.parts.items())
+    return f"{composed.id}: {parts}"
 
 
 class RunningSums:

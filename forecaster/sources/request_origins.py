@@ -7,7 +7,7 @@ amount. So a workload keeps its origin through restarts and whatever is installe
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from typing import TYPE_CHECKING
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
 
-LOOK_EVERY = timedelta(minutes=15)
+CHECK_INTERVAL = timedelta(minutes=15)
 """Time between two checks of which origins have data."""
 SILENT = HOUR
 """After so long without data a workload takes another origin: a restart of a mesh takes minutes."""
-SETTLES = 2 * LOOK_EVERY
+SETTLES = 2 * CHECK_INTERVAL
 """Time in which a new workload may still change to a preferred origin whose first counter came later."""
 FORGOTTEN = timedelta(days=14)
 """A workload without any data for so long chooses anew, by the days of all processes together."""
@@ -42,66 +42,66 @@ class PersistedOrigins(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class Origins:
-    """The origin of each workload, when it last had data, and the moves that were not told yet."""
+    """The origin of each workload, when it last had data, and the moves that were not reported yet."""
 
-    of: dict[WorkloadId, str] = field(default_factory=dict)
-    seen: dict[WorkloadId, datetime] = field(default_factory=dict)
-    looked_at: datetime | None = None
+    chosen: dict[WorkloadId, str] = field(default_factory=dict)
+    data_at: dict[WorkloadId, datetime] = field(default_factory=dict)
+    checked_at: datetime | None = None
     since: dict[WorkloadId, datetime] = field(default_factory=dict)
     """Instant of a new workload's first choice."""
     before: dict[WorkloadId, datetime] = field(default_factory=dict)
-    """Instant when an earlier process last saw workloads without data since; a restart must not keep them forever."""
+    """Last data in an earlier process, of workloads without data since; a restart must not keep them forever."""
     moved: dict[WorkloadId, str] = field(default_factory=dict)
 
     def due(self, at: datetime, *, past: bool) -> bool:
-        """Whether to look which origins have data: at once while none has, then now and then, the past not again."""
-        if not self.of or self.looked_at is None:
+        """Whether to check which origins have data: at once while none has, then now and then, the past not again."""
+        if not self.chosen or self.checked_at is None:
             return True
-        return at - self.looked_at >= LOOK_EVERY or (at < self.looked_at and not past)
+        return at - self.checked_at >= CHECK_INTERVAL or (at < self.checked_at and not past)
 
     @property
     def active(self) -> tuple[str, ...]:
         """The origins that any workload has, the preferred ones first."""
-        used = set(self.of.values())
+        used = set(self.chosen.values())
         return tuple(name for name in PREFERRED if name in used)
 
-    def look(self, found: Mapping[str, Collection[WorkloadId]], at: datetime) -> None:
+    def choose(self, ids_by_origin: Mapping[str, Collection[WorkloadId]], at: datetime) -> None:
         """Choose for new workloads, and for those that are silent where they were, by what each origin has.
 
         What was seen while the clock was ahead was seen now: nothing waits for that time to come.
         """
-        for times in (self.seen, self.since, self.before) if self.looked_at and at < self.looked_at else ():
+        for times in (self.data_at, self.since, self.before) if self.checked_at and at < self.checked_at else ():
             times.update((id_, min(time, at)) for id_, time in times.items())
-        self.looked_at = at
+        self.checked_at = at
         having: dict[WorkloadId, list[str]] = defaultdict(list)
         for name in PREFERRED:
-            for id_ in found.get(name, ()):
+            for id_ in ids_by_origin.get(name, ()):
                 having[id_].append(name)
         for id_, names in having.items():
-            before = self.of.get(id_)
+            before = self.chosen.get(id_)
             if before in names and (names[0] == before or not self._settles(id_, at)):
-                self._see(id_, at)
-            elif before is None or self._settles(id_, at) or at - self.seen.setdefault(id_, at) >= SILENT:
-                self._take(id_, names[0], at)
-        gone = [id_ for id_ in self.of if at - self.before.get(id_, self.seen.setdefault(id_, at)) >= FORGOTTEN]
+                self._note_data(id_, at)
+            elif before is None or self._settles(id_, at) or at - self.data_at.setdefault(id_, at) >= SILENT:
+                self._choose(id_, names[0], at)
+        gone = [id_ for id_ in self.chosen if at - self.before.get(id_, self.data_at.setdefault(id_, at)) >= FORGOTTEN]
         for id_ in gone:
-            del self.of[id_], self.seen[id_]
+            del self.chosen[id_], self.data_at[id_]
             self.before.pop(id_, None)
         self.since = {id_: since for id_, since in self.since.items() if at - since <= SETTLES}
 
-    def _see(self, id_: WorkloadId, at: datetime) -> None:
-        self.seen[id_] = at
+    def _note_data(self, id_: WorkloadId, at: datetime) -> None:
+        self.data_at[id_] = at
         self.before.pop(id_, None)
 
-    def _take(self, id_: WorkloadId, name: str, at: datetime) -> None:
-        before = self.of.get(id_)
+    def _choose(self, id_: WorkloadId, name: str, at: datetime) -> None:
+        before = self.chosen.get(id_)
         if before is not None:
-            why = "had data first" if self._settles(id_, at) else f"is silent since {self.seen[id_]:%H:%M} UTC"
+            why = "had data first" if self._settles(id_, at) else f"is silent since {self.data_at[id_]:%H:%M} UTC"
             self.moved[id_] = f"requests come from {name} now, {before} {why}"
         else:
             self.since[id_] = at
-        self.of[id_] = name
-        self._see(id_, at)
+        self.chosen[id_] = name
+        self._note_data(id_, at)
 
     def _settles(self, id_: WorkloadId, at: datetime) -> bool:
         """Whether a workload is so new that what came first is not yet what it keeps."""
@@ -112,72 +112,65 @@ class Origins:
         parts = []
         for name, block in blocks.items():
             for id_ in block.ids:
-                if id_ not in self.of:
-                    self._take(id_, name, at)
-            parts.append(self._own(name, block, at))
+                if id_ not in self.chosen:
+                    self._choose(id_, name, at)
+            parts.append(self._chosen_rows(name, block, at))
         first = next(iter(blocks.values()))
         moved, self.moved = self.moved, {}
         return replace(
             first,
             ids=tuple(id_ for part in parts for id_ in part.ids),
             values=np.concatenate([part.values for part in parts]),
-            warnings=tuple(dict.fromkeys(one for part in parts for one in part.warnings)),
+            warnings=tuple(dict.fromkeys(warning for part in parts for warning in part.warnings)),
             partial=next((part.partial for part in parts if part.partial), ""),
             rated=True,
             moved=moved,
         )
 
-    def _own(self, name: str, block: Block, at: datetime) -> Block:
-        rows = [row for row, id_ in enumerate(block.ids) if self.of.get(id_) == name]
+    def _chosen_rows(self, name: str, block: Block, at: datetime) -> Block:
+        rows = [row for row, id_ in enumerate(block.ids) if self.chosen.get(id_) == name]
         last = at - timedelta(minutes=1)
         for row in rows if block.end >= last else ():
             if not np.isnan(block.values[row, -1]):
-                self._see(block.ids[row], at)
+                self._note_data(block.ids[row], at)
         return replace(block, ids=tuple(block.ids[row] for row in rows), values=block.values[rows])
 
     def encoded(self) -> bytes:
         """Encode the origins as JSON for the snapshot."""
         origins: dict[str, list[WorkloadId]] = defaultdict(list)
-        for id_, name in sorted(self.of.items()):
+        for id_, name in sorted(self.chosen.items()):
             origins[name].append(id_)
-        seen = {**self.seen, **self.before}
-        days = {name: tuple(seen[id_].date() if id_ in seen else None for id_ in ids) for name, ids in origins.items()}
+        last_days = {id_: at.date() for id_, at in (self.data_at | self.before).items()}
+        days = {name: tuple(map(last_days.get, ids)) for name, ids in origins.items()}
         named = {name: tuple((id_.namespace, id_.kind, id_.name) for id_ in ids) for name, ids in origins.items()}
         return msgspec.json.encode(PersistedOrigins(named, days))
 
-    def restore(self, kept: bytes) -> None:
+    def restore(self, persisted: bytes) -> None:
         """Take over what an earlier process chose; what is no known origin is left out.
 
         Raises:
             msgspec.MsgspecError: it is no such JSON; nothing was taken over.
         """
-        known = msgspec.json.decode(kept, type=PersistedOrigins)
-        self.of = {WorkloadId(*id_): name for name, ids in known.origins.items() if name in PREFERRED for id_ in ids}
-        days = (
-            pair for name, ids in known.origins.items() for pair in zip(ids, known.days.get(name, ()), strict=False)
-        )
+        known = msgspec.json.decode(persisted, type=PersistedOrigins)
+        origins = known.origins.items()
+        self.chosen = {WorkloadId(*id_): name for name, ids in origins if name in PREFERRED for id_ in ids}
+        days = (pair for name, ids in origins for pair in zip(ids, known.days.get(name, ()), strict=False))
         self.before = {WorkloadId(*id_): datetime.combine(day, time(), UTC) for id_, day in days if day}
 
 
-def handed_over(kept: Iterable[bytes], place: Callable[[str], int]) -> dict[int, bytes]:
+def repartitioned(persisted: Iterable[bytes], place: Callable[[str], int]) -> dict[int, bytes]:
     """Distribute encoded origins of several shards to new shards; `place` maps namespaces to shards.
 
     Raises:
         msgspec.MsgspecError: one of them is no such JSON.
     """
-    found: defaultdict[int, Origins] = defaultdict(Origins)
-    for one in kept:
+    by_shard: defaultdict[int, Origins] = defaultdict(Origins)
+    for text in persisted:
         known = Origins()
-        known.restore(one)
-        for id_, name in known.of.items():
-            of_shard = found[place(id_.namespace)]
-            of_shard.of[id_] = name
+        known.restore(text)
+        for id_, name in known.chosen.items():
+            of_shard = by_shard[place(id_.namespace)]
+            of_shard.chosen[id_] = name
             if id_ in known.before:
                 of_shard.before[id_] = known.before[id_]
-    return {shard: one.encoded() for shard, one in found.items()}
-
-
-def several(found: Mapping[str, Collection[WorkloadId]]) -> list[WorkloadId]:
-    """Workloads of which more than one origin has data."""
-    count = Counter(id_ for ids in found.values() for id_ in ids)
-    return sorted(id_ for id_, many in count.items() if many > 1)
+    return {shard: origins.encoded() for shard, origins in by_shard.items()}

@@ -239,27 +239,28 @@ class SignalSettings(Section):
 
 def signals_of(settings: Mapping[str, SignalSettings]) -> Signals:
     """The table of signals: those that are built in, then those of the settings."""
-    built_in = (one.named_by(settings[str(one)].metrics) if str(one) in settings else one for one in BUILT_IN.demand)
-    own = (_signal_of(name, one) for name, one in settings.items() if name not in BUILT_IN.by_name)
+    stated = ((signal, settings.get(str(signal))) for signal in BUILT_IN.demand)
+    built_in = (signal.named_by(own.metrics) if own else signal for signal, own in stated)
+    own = (_signal_of(name, signal) for name, signal in settings.items() if name not in BUILT_IN.by_name)
     return Signals((*built_in, *own))
 
 
 def check_signals(settings: Mapping[str, SignalSettings]) -> None:
     """Raise ValueError for a name that cannot be one, for what is missing, and for a metric of two signals."""
-    seen: dict[str, str] = {one.resource: str(one) for one in DEMAND if one.resource}
-    for name, one in settings.items():
+    signal_of: dict[str, str] = {signal.resource: str(signal) for signal in DEMAND if signal.resource}
+    for name, signal in settings.items():
         if not SIGNAL_NAME.fullmatch(name) or name in TAKEN:
             raise ValueError(
                 f"{name!r}: a name is a lowercase word of at most 16 signs, not {', '.join(sorted(TAKEN))}"
             )
-        stated = one.model_fields_set - {"metrics"}
+        stated = signal.model_fields_set - {"metrics"}
         if name in BUILT_IN.by_name and stated:
             raise ValueError(f"{name}: is built in; only its metrics can be stated, not {', '.join(sorted(stated))}")
-        if name not in BUILT_IN.by_name and not (one.unit and one.query):
+        if name not in BUILT_IN.by_name and not (signal.unit and signal.query):
             raise ValueError(f"{name}: needs a unit and a query")
-        for metric in one.metrics:
-            if seen.setdefault(metric, name) != name:
-                raise ValueError(f"{name}: metric {metric!r} means {seen[metric]} already")
+        for metric in signal.metrics:
+            if signal_of.setdefault(metric, name) != name:
+                raise ValueError(f"{name}: metric {metric!r} means {signal_of[metric]} already")
 
 
 def _signal_of(name: str, settings: SignalSettings) -> Signal:

@@ -36,7 +36,7 @@ class StatedPolicies:
 
     def __init__(self, clock: Callable[[], float]) -> None:
         plurals = (AUTOSCALERS, DEFAULT_POLICIES)
-        autoscalers, policies = (Collection(path_of_all(one), CustomResource) for one in plurals)
+        autoscalers, policies = (Collection(path_of_all(plural), CustomResource) for plural in plurals)
         self.autoscalers = Watch(autoscalers, autoscaler_of_resource, clock=clock)
         self.policies = Watch(policies, policy_of_resource, clock=clock)
 
@@ -61,9 +61,9 @@ class StatedObjects(msgspec.Struct, frozen=True):
         return StatedObjects(
             tuple(sorted(filter(None, map(_stating, self.hpas)))),
             tuple(sorted(filter(None, map(_stating, self.workloads)))),
-            tuple(msgspec.structs.replace(one, status=msgspec.Raw(b"{}")) for one in self.autoscalers),
-            tuple(msgspec.structs.replace(one, status=msgspec.Raw(b"{}")) for one in self.defaults),
-            tuple(sorted(self.labels, key=lambda one: one[0])),
+            tuple(msgspec.structs.replace(autoscaler, status=msgspec.Raw(b"{}")) for autoscaler in self.autoscalers),
+            tuple(msgspec.structs.replace(policy, status=msgspec.Raw(b"{}")) for policy in self.defaults),
+            tuple(sorted(self.labels, key=lambda labels: labels[0])),
         )
 
 
@@ -75,20 +75,20 @@ class StatedBefore:
 
     def encoded(self) -> bytes:
         """Encode as JSON."""
-        return msgspec.json.encode(self.objects.persisted(), enc_hook=lambda one: one.model_dump())
+        return msgspec.json.encode(self.objects.persisted(), enc_hook=lambda selector: selector.model_dump())
 
-    def restore(self, kept: bytes) -> None:
+    def restore(self, persisted: bytes) -> None:
         """Take over what an earlier process knew. Raises `msgspec.MsgspecError` where it is something else."""
-        self.objects = msgspec.json.decode(kept, type=StatedObjects, dec_hook=_read)
+        self.objects = msgspec.json.decode(persisted, type=StatedObjects, dec_hook=_read)
 
 
-def _read(kind: Any, one: Any) -> Any:
+def _read(kind: Any, text: Any) -> Any:
     """A selector, which is no type of msgspec."""
-    return kind.model_validate(one)
+    return kind.model_validate(text)
 
 
-def _stating(one: AnnotatedObject) -> AnnotatedObject | None:
+def _stating(annotated: AnnotatedObject) -> AnnotatedObject | None:
     annotations = {
-        name: text for name, text in one.annotations.items() if name in ANNOTATION_SETTINGS or name == PAUSED
+        name: text for name, text in annotated.annotations.items() if name in ANNOTATION_SETTINGS or name == PAUSED
     }
-    return one._replace(annotations=annotations) if annotations else None
+    return annotated._replace(annotations=annotations) if annotations else None

@@ -130,8 +130,8 @@ def answer_of(body: bytes) -> QueryAnswer:
 
 def _missing_part(success: _Success) -> str:
     """Warnings are about parts that did not answer (a store, a shard), but for those about the query itself."""
-    said = next((one for one in success.warnings if not one.startswith(_ABOUT_QUERY)), "")
-    return _cut(said) or ("the server calls its answer partial" if success.isPartial else "")
+    warning = next((text for text in success.warnings if not text.startswith(_ABOUT_QUERY)), "")
+    return _cut(warning) or ("the server calls its answer partial" if success.isPartial else "")
 
 
 def verdict_of(body: bytes) -> ServerError | None:
@@ -158,7 +158,7 @@ def _seconds(at: datetime) -> str:
 _CHUNK = 1 << 18
 """Bytes of a body read at a time."""
 _QUOTED_LENGTH = 200
-_LOOKED_AT = 1 << 16
+_SEARCHED_BYTES = 1 << 16
 """Characters of an answer that a message may quote."""
 
 _UNAVAILABLE = {429, 500, 502, 503, 504}
@@ -218,8 +218,8 @@ def translated(where: str) -> Iterator[None]:
         raise SourceUnavailable(f"{where}: {_root(error)}") from error
 
 
-def body_of(response: requests.Response, deadline: float, most: int, clock: Callable[[], float]) -> bytes:
-    """The body of a response, read until `deadline` by a clock of seconds and up to `most` bytes.
+def body_of(response: requests.Response, deadline: float, max_bytes: int, clock: Callable[[], float]) -> bytes:
+    """The body of a response, read until `deadline` by a clock of seconds and up to `max_bytes` bytes.
 
     The time-out of a socket is for each read: a server that sends a byte now and then would never meet it.
 
@@ -230,9 +230,9 @@ def body_of(response: requests.Response, deadline: float, most: int, clock: Call
     body = bytearray()
     while chunk := _next(response):
         body += chunk
-        if len(body) > most:
+        if len(body) > max_bytes:
             response.close()
-            raise TooLarge(most)
+            raise TooLarge(max_bytes)
         left = deadline - clock()
         if left <= 0.0:
             response.close()
@@ -284,7 +284,7 @@ def _refusal(response: requests.Response, body: bytes, where: str) -> SourceUnav
 
 
 def _quoted(response: requests.Response, body: bytes) -> str:
-    text = masked(body[:_LOOKED_AT].decode(errors="replace"), response.request.headers)
+    text = masked(body[:_SEARCHED_BYTES].decode(errors="replace"), response.request.headers)
     return repr(_cut(text[: 4 * _QUOTED_LENGTH])) if body else "an empty body"
 
 

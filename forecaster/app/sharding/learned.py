@@ -138,7 +138,7 @@ def divided(learned: dict[int, ShardState], shards: int) -> dict[int, ShardState
 
     at = latest_evaluation(learned)
     observed = repartitioned([state.observed for state in learned.values()], place)
-    origins = request_origins.handed_over([state.origins for state in learned.values() if state.origins], place)
+    origins = request_origins.repartitioned([state.origins for state in learned.values() if state.origins], place)
     return {shard: ShardState(at, text, origins.get(shard, b"")) for shard, text in observed.items()}
 
 

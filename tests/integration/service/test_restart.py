@@ -115,11 +115,11 @@ def test_where_requests_come_from_is_written_when_it_is_known_and_read_at_the_st
     web = workload("web").id
     with recorded_cluster() as cluster:
         with composed(cluster, tmp_path) as first:
-            first.cycle.source.request_origins.of[web] = "nginx-ingress"  # type: ignore[attr-defined]
+            first.cycle.source.request_origins.chosen[web] = "nginx-ingress"  # type: ignore[attr-defined]
             tick(first, NOON)
         with composed(cluster, tmp_path) as second:
-            assert second.cycle.source.request_origins.of == {web: "nginx-ingress"}  # type: ignore[attr-defined]
+            assert second.cycle.source.request_origins.chosen == {web: "nginx-ingress"}  # type: ignore[attr-defined]
         settings = parse({"prometheus": {"url": cluster.url}, "state": {"directory": str(tmp_path)}}, "test")
         once = single_cycle(settings, NOON).source
-        assert once.request_origins.of == {web: "nginx-ingress"}  # type: ignore[attr-defined]
+        assert once.request_origins.chosen == {web: "nginx-ingress"}  # type: ignore[attr-defined]
         factory.close(once)

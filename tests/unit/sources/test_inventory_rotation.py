@@ -216,4 +216,4 @@ class TestSlowQuery:
         cluster = Cluster()
         cluster.slow = {"hpa_scale_targets"}
         found = Rotation(6 * MINUTE).specifications(NOON, [WEB], cluster.ask)
-        assert found.untold == "whether an HPA scales it is not known yet"
+        assert found.unknown == "whether an HPA scales it is not known yet"

@@ -419,7 +419,7 @@ class TestStartUps:
 
     def test_that_no_cycle_asks_for_are_kept_within_bounds(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """As on a replica that does not lead: each release of each workload would add to them."""
-        monkeypatch.setattr("forecaster.sources.live.STARTED_KEPT", 2)
+        monkeypatch.setattr("forecaster.sources.live.MAX_STARTED", 2)
         found = cluster()
         for each in range(3):
             new, ready = living(f"p{each}", created=1), living(f"p{each}", created=1, scheduled=2, ready=9)

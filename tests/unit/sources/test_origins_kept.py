@@ -24,46 +24,46 @@ def restarted(before: Origins) -> Origins:
 
 def test_a_restart_each_day_keeps_no_workload_for_ever() -> None:
     origins = Origins()
-    origins.look({FIRST: [HERE, GONE]}, NOON)
+    origins.choose({FIRST: [HERE, GONE]}, NOON)
     for day in range(1, FORGOTTEN.days + 2):
         origins = restarted(origins)
-        origins.look({FIRST: [HERE]}, NOON + timedelta(days=day))
-        assert (GONE in origins.of) == (day < FORGOTTEN.days)
-    assert origins.of == {HERE: FIRST}
+        origins.choose({FIRST: [HERE]}, NOON + timedelta(days=day))
+        assert (GONE in origins.chosen) == (day < FORGOTTEN.days)
+    assert origins.chosen == {HERE: FIRST}
 
 
 def test_a_restart_takes_no_workload_from_its_origin_while_that_is_silent_for_less_than_an_hour() -> None:
     origins = Origins()
-    origins.look({SECOND: [HERE]}, NOON)
+    origins.choose({SECOND: [HERE]}, NOON)
     origins = restarted(origins)
     for minutes in (30, 45, 60):
-        origins.look({FIRST: [HERE]}, NOON + timedelta(minutes=minutes))
-        assert origins.of == {HERE: SECOND}
-    origins.look({FIRST: [HERE]}, NOON + timedelta(minutes=90))
-    assert origins.of == {HERE: FIRST}
+        origins.choose({FIRST: [HERE]}, NOON + timedelta(minutes=minutes))
+        assert origins.chosen == {HERE: SECOND}
+    origins.choose({FIRST: [HERE]}, NOON + timedelta(minutes=90))
+    assert origins.chosen == {HERE: FIRST}
 
 
 def test_what_was_seen_while_the_clock_was_ahead_holds_no_workload_to_a_silent_origin() -> None:
     origins = Origins()
     for days in (0, 365):
-        origins.look({SECOND: [HERE]}, NOON + timedelta(days=days))
+        origins.choose({SECOND: [HERE]}, NOON + timedelta(days=days))
     for minutes in (5, 70):
-        origins.look({FIRST: [HERE]}, NOON + timedelta(minutes=minutes))
-    assert origins.of == {HERE: FIRST}
+        origins.choose({FIRST: [HERE]}, NOON + timedelta(minutes=minutes))
+    assert origins.chosen == {HERE: FIRST}
 
 
 def test_a_file_without_days_is_understood_and_an_origin_of_another_version_left_out() -> None:
     origins = Origins()
     origins.restore(msgspec.json.encode({"origins": {FIRST: [HERE], "unheard-of": [GONE]}}))
-    assert origins.of == {HERE: FIRST}
-    origins.look({}, NOON)
-    assert origins.of == {HERE: FIRST}
+    assert origins.chosen == {HERE: FIRST}
+    origins.choose({}, NOON)
+    assert origins.chosen == {HERE: FIRST}
 
 
 @pytest.mark.parametrize("kept", [b"", b"{}", b'{"origins": {"istio": [["a", "b"]]}}', b'{"origins": {}, "days": 3}'])
 def test_what_is_no_such_file_changes_nothing(kept: bytes) -> None:
     origins = Origins()
-    origins.look({FIRST: [HERE]}, NOON)
+    origins.choose({FIRST: [HERE]}, NOON)
     with pytest.raises(msgspec.MsgspecError):
         origins.restore(kept)
-    assert origins.of == {HERE: FIRST}
+    assert origins.chosen == {HERE: FIRST}

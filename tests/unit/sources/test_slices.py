@@ -50,7 +50,7 @@ def test_cuts_neither_lose_nor_repeat_a_point(points: int, cuts: list[int]) -> N
     [(0, 1000), (1, 1000), (10, 1000), (1_000, 100), (30_000, 3), (1_000_000, 1)],
 )
 def test_more_series_make_shorter_slices(series: int, expected: int) -> None:
-    slices = Slices(grid_between(NOON, NOON + 5_000 * FIVE, FIVE), first=1, most=1_000, samples=100_000)
+    slices = Slices(grid_between(NOON, NOON + 5_000 * FIVE, FIVE), first=1, max_points=1_000, samples=100_000)
     slices.answered(series)
     piece = slices.next()
     assert piece is not None
