@@ -54,21 +54,21 @@ class AdaptiveState(NamedTuple):
 
 @dataclass(frozen=True)
 class Adaptive:
-    """The prior, a ridge, yesterday and last week, level by level in the proportion in which they earned it.
+    """The prior, a ridge, yesterday and last week, mixed level by level by their past success.
 
-    When fitting, all of them are asked again at origins of the latest week, oldest first, and `ExpertLosses` weighs
-    them by what came; between fits every hour that comes true is one more origin. There are weights for single steps,
-    for peaks and for what lies beyond the near network, each for every level.
+    A fit makes all of them forecast from origins of the latest week, oldest first, and `ExpertLosses` weighs them by
+    the outcome; between fits every hour whose outcome becomes known is one more origin. There are weights for single
+    steps, for peaks and for windows beyond the near network, each for every level.
 
-    The ridge sees history at the level of today (see `shifts`). The prior sees history as it was: it starts from the
+    The ridge reads history at the level of today (see `shifts`). The prior reads history as it was: it starts from the
     latest value anyway, and rescaled history made it worse.
 
-    A series without a day and a half of history gets the first weights: the prior almost as it is.
+    A series without a day and a half of history gets the first weights: the prior almost alone.
 
     Attributes:
         replays: origins replayed per series when fitting; the cost of a fit.
         ridge: the spec of the ridge.
-        similar: the prior is told what followed on similar moments of the series' own past.
+        similar: the prior reads the moments of the series' own past that were similar.
     """
 
     replays: int = 64

@@ -37,11 +37,11 @@ ORDINARY = "an ordinary panel"
 def check_model(model: Model) -> None:
     """Run all checks, one after the other.
 
-    A model that says `pooled = True` learns from all series of a panel together. It need not say of a series alone what
-    it says of it among others; no unit, no order and no name of other series may matter instead.
+    A model with `pooled = True` learns from all series of a panel together. Its forecast of a series alone may differ
+    from that among others; units, order and names of other series must not matter.
 
     Raises:
-        ContractError: the first promise that is broken, on which panel, and what to do; also where the model raises.
+        ContractError: the first broken promise, its panel, and the remedy; also where the model raises.
     """
     for check, remedy in CHECKS.items():
         try:

@@ -81,7 +81,7 @@ LARGE, FAR = 0.99, 10.0
 
 
 def masked(panel: Panel, spans: Sequence[Event] | Mapping[str, Sequence[Event]]) -> Panel:
-    """The panel with gaps in spans of censored demand: throttled, at the largest size, an outage.
+    """Return the panel with gaps in spans of censored demand: throttled, at the largest size, an outage.
 
     Spans are those of all series, or a mapping from key to the spans of that series.
 

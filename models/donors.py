@@ -110,7 +110,7 @@ def _donors(
 
 
 def _donor(own: Floats, group_donors: Donors, day: int) -> tuple[int, float] | None:
-    """Which donor lends to a newcomer with `own` samples, and the factor to its level."""
+    """Return the donor for a newcomer with `own` samples, and the factor to its level."""
     own_skill, factor = followed(own, group_donors.latest[:, -len(own) :])
     shown = own_skill if len(own) >= PROVING_DAYS * day else group_donors.agreement
     best = int(np.argmax(np.where(factor > 0, shown, -np.inf)))

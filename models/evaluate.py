@@ -91,7 +91,7 @@ def origins(panel: Panel, count: int, *, steps: int, share: float = 0.4) -> tupl
     first, last = round(panel.length * (1 - share)), panel.length - steps
     if first >= last or min(count, steps) < 1:
         request = f"with {steps} steps after it, and {count} are asked for"
-        raise QuestionError(f"a panel of {panel.length} bins leaves no origin {request}; ask for one of both at least")
+        raise QuestionError(f"a panel of {panel.length} bins leaves no origin {request}; request one of both at least")
     bins = np.unique(np.linspace(first, last, count).astype(int))
     return tuple(panel.start + int(b) * panel.step for b in bins)
 

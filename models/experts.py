@@ -1,4 +1,4 @@
-"""Experts: what the prior, the ridge, yesterday and last week say of a series, now and at past origins.
+"""Experts: forecasts by the prior, the ridge, yesterday and last week, now and at past origins.
 
 Quantiles are those of TRAINING_LEVELS; NaN where an expert cannot speak. Yesterday and last week are that window a day
 and a week ago, with the spread that this had at the replayed origins, so that load that repeats itself is forecast as
@@ -194,10 +194,10 @@ def in_units(values: Floats, unit: Floats) -> Floats:
 def replayed(
     past: Past, learned: LearnedExperts, origins: Origins, windows: Sequence[StepWindow], *, similar: bool
 ) -> Replayed:
-    """What each expert would have forecast at past origins; one network for all, with errors that are alike.
+    """Return each expert's forecasts at past origins; one network for all, because their errors are alike.
 
-    The ridge has learned from these days, so it is judged a little too well; what it forecast before a shift of level
-    is not comparable.
+    The ridge has learned from these days, so it is judged a little too well; its forecasts before a shift of level are
+    not comparable.
     """
     views = views_at(past.values, origins, windows, past.day, similar=similar, members=1)
     unit = np.where(past.unit > 0, past.unit, 1.0)[:, None, None, None]

@@ -60,7 +60,7 @@ def frame_of_forecast(forecast: Forecast) -> pd.DataFrame:
 
 
 def panel_of_long(frame: pd.DataFrame, step: timedelta | None = None) -> Panel:
-    """A panel of samples: means over bins of `step`, by default the coarsest usual distance of any series.
+    """Make a panel of samples: means over bins of `step`, by default the coarsest usual distance of any series.
 
     Raises:
         PanelError: a column is missing, nothing can be read of it, or samples lie further apart than an hour.

@@ -58,7 +58,7 @@ def _literals(text: str) -> Iterator[tuple[str, object]]:
 
 
 def with_settings(text: str, make: Callable[..., Made], settings: Mapping[str, object]) -> Made:
-    """What is made with these settings.
+    """Make a value with these settings.
 
     Raises:
         QuestionError: there is no such setting, or it is of another type.

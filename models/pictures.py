@@ -145,7 +145,7 @@ def plot_cut_offs(test: Backtest, key: str, count: int) -> Figure:
         draw_history(ax, test.panel.around(forecast.origin, 4 * ahead, ahead), row)
         if key in forecast.keys:
             draw_band(ax, forecast, key)
-        dress(ax, f"asked at {forecast.origin:%a %d %b %H:%M} UTC")
+        dress(ax, f"made at {forecast.origin:%a %d %b %H:%M} UTC")
         ax.set_ylim(bottom=0)
     for ax in axes[len(places) :]:
         ax.set_visible(False)

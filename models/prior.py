@@ -125,12 +125,12 @@ Nothing: TypeAlias = tuple[()]
 
 @dataclass(frozen=True)
 class Prior:
-    """What recorded load teaches about any series, without learning anything about this one; speaks from the third bin.
+    """Forecast learned from recorded load, without learning from this series; needs three bins.
 
     Steps and windows may reach a day ahead.
 
     Attributes:
-        similar: ask the networks that also read what followed similar moments of the series' own past.
+        similar: use the networks that also read what followed similar moments of the series' own past.
     """
 
     similar: bool = False

@@ -15,18 +15,19 @@ from .trailing import mean_of, running_total
 
 @dataclass(frozen=True)
 class Regressors:
-    """Which columns exist for a panel of this length, and how to make them.
+    """Columns for a panel of this length, and how to make them.
 
     The clock enters as the values at the clock time of the target, and around it, a day and a week ago. Sines and
-    cosines of the time of day and week were tried beside them and made forecasts worse: two weeks cannot tell them
-    from chance (0.605 without, 0.620 with two harmonics of the day, 0.658 with the week, sQL on 60 recorded series).
+    cosines of the time of day and week were tried beside them and made forecasts worse: two weeks cannot distinguish
+    them from chance (0.605 without, 0.620 with two harmonics of the day, 0.658 with the week, sQL on 60 recorded
+    series).
 
     Attributes:
         length: bins of the panel.
         day: bins of a day.
         lags: latest values used.
         horizon: steps that are learned.
-        offsets: places latest at, relative to the latest bin of an origin.
+        offsets: positions read, relative to the latest bin of an origin.
         min_history: bins of history before the first origin.
     """
 

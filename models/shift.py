@@ -59,7 +59,7 @@ class Shifts(NamedTuple):
 
 
 def shifts(panel: Panel) -> Shifts:
-    """The clearest shift of each series in the latest week.
+    """Return the clearest shift of each series in the latest week.
 
     After a shift every value is off its clock time of the day before the shift by about one factor, and off that of a
     week ago by half of it at least, so that a Saturday is none.

@@ -1,7 +1,8 @@
-"""What a namespace admits: room in its quotas for the pods of a raised count, and sizes of pods. Asked before a write.
+"""Capacity of a namespace: its quotas for the pods of a raised count, and sizes of pods; checked before a write.
 
-Pods beyond a quota are refused one by one, in Events of a ReplicaSet that few look at. What a pod is charged is the
-rule of the vertical side: the template's requests and limits, with the defaults of LimitRanges where it states none.
+Pods beyond a quota are refused one by one, in Events of a ReplicaSet that few people read. The charge of a pod is
+computed by the vertical side: the template's requests and limits, with the defaults of LimitRanges where it states
+none.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class NamespaceAdmission:
-    """What the cluster says to sizes in a namespace; None is not known."""
+    """Admission rules of a namespace; None where one is not known."""
 
     server: Server
     limit_ranges: tuple[LimitRange, ...] | None = None
@@ -42,23 +43,23 @@ class NamespaceAdmission:
 
 
 AdmissionAt: TypeAlias = "Callable[[str], NamespaceAdmission]"
-"""What admits pods in a namespace. Raises ApiError."""
+"""Returns the admission rules of a namespace. Raises ApiError."""
 TemplateOf: TypeAlias = "Callable[[WorkloadId], Pod | None]"
 """A new pod of a workload; None where it is gone. Raises ApiError and ManifestError."""
 
 
 class QuotaFit(NamedTuple):
-    """How many of the pods that were asked for fit."""
+    """Number of requested pods that fit."""
 
     pods: int
     why: str = ""
-    """Why no more do; empty where all fit."""
+    """Reason why no more fit; empty where all fit."""
     quotas: tuple[Quota, ...] = ()
     """After them."""
 
 
 def quota_fit(pod: Pod, more: int, quotas: Sequence[Quota], server: Server) -> QuotaFit:
-    """How many of `more` new pods fit into all quotas, and which of them refuses the next one."""
+    """Return how many of `more` new pods fit into all quotas, and which quota refuses the next one."""
     charged = [(quota, charge(quota, pod, server=server)) for quota in quotas]
     fits = min([more, *(times_fitting(quota, added.growth, more) if added.admitted else 0 for quota, added in charged)])
     left = tuple(charged_with(quota, added.growth, fits) for quota, added in charged)
@@ -117,7 +118,7 @@ def no_quotas() -> QuotaHeadroom:
 
 
 def unbounded(_: WorkloadId, more: int) -> QuotaFit:
-    """Return capacity for all pods asked for, where no quotas are read."""
+    """Return capacity for all requested pods, where no quotas are read."""
     return QuotaFit(more)
 
 
@@ -135,7 +136,7 @@ def fitting(
 
 
 class TemplateSpec(Wire, frozen=True):
-    """What is needed of a workload's specification."""
+    """The fields of a workload's specification that quotas need."""
 
     template: dict[str, Any]
 

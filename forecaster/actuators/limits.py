@@ -150,7 +150,7 @@ Memory: TypeAlias = "Mapping[tuple[str, ...], RecentOffers]"
 def with_offer(
     before: RecentOffers | None, uid: str, offered: int | None, now: datetime, window: timedelta
 ) -> RecentOffers:
-    """What is remembered after one more look, at which `offered` was the count, None while it is not known."""
+    """Return the offers after one more observation, at which `offered` was the count, None while it is not known."""
     if before is None or before.uid != uid or now < before.since:
         before = RecentOffers(uid, now, now)
     lately = tuple((at, count) for at, count in before.offered if now - at <= window)

@@ -327,7 +327,7 @@ class WriteQueue:
     def _check_conflict(self, write: ClusterWrite) -> None:
         """Raises ApiError, 409, where something else has come that the write was not decided by."""
         if new := self.conflict(write.subject.workload):
-            raise ApiError(f"since this cycle looked, {new}; decided anew in the next one", HTTPStatus.CONFLICT)
+            raise ApiError(f"since this cycle began, {new}; the next cycle decides anew", HTTPStatus.CONFLICT)
 
     def _left(self, writes: Sequence[ClusterWrite], *, leads: bool | None = None) -> list[str]:
         """A line for writes that wait; none where another replica leads and carries them out."""

@@ -15,10 +15,10 @@ Ratio = Annotated[float, Field(gt=0, le=1)]
 
 
 class ActingSettings(Section):
-    """How the cluster is written to, whatever is written."""
+    """Common settings of all writes to the cluster."""
 
     dry_run: bool = Field(
-        default=False, description="Send every write with dryRun=All: the API server judges it and keeps nothing of it."
+        default=False, description="Send every write with dryRun=All: the API server validates it and stores nothing."
     )
     paused: bool = Field(
         default=False,
@@ -42,7 +42,7 @@ class ActingSettings(Section):
 
 
 class LimitSettings(Section):
-    """How much one cycle may change, undoing included."""
+    """Limits on the changes of one cycle, rollbacks included."""
 
     most_workloads: Ratio = Field(
         0.2,
@@ -57,7 +57,7 @@ class LimitSettings(Section):
         "ratio.",
     )
     lower_after: Positive = Field(
-        timedelta(minutes=5), description="A count goes down to the highest that was asked for within this time."
+        timedelta(minutes=5), description="A count falls to the highest recommendation within this time."
     )
     back_off: Positive = Field(
         timedelta(hours=1), description="How long an object is left alone whose field another writer changed."
@@ -67,7 +67,7 @@ class LimitSettings(Section):
     )
     watch_for: Positive = Field(
         timedelta(minutes=10),
-        description="How long readiness, restarts and errors of a workload are looked at after its last change.",
+        description="How long readiness, restarts and errors of a workload are watched after its last change.",
     )
     worse_by: Ratio = Field(
         0.2,
@@ -81,11 +81,11 @@ class LimitSettings(Section):
 
 
 class FloorSettings(LimitSettings):
-    """What is written for workloads in mode floor, and how fast."""
+    """Writes for workloads in mode floor, and their limits."""
 
     enabled: bool = Field(
         default=False,
-        description="Whether HPAs are looked at and written. Needs the rights of deploy/components/floor.",
+        description="Whether HPAs are read and written. Needs the rights of deploy/components/floor.",
     )
     expires_after: Positive = Field(
         timedelta(minutes=15),
@@ -93,12 +93,12 @@ class FloorSettings(LimitSettings):
         "value back. It is renewed at half of it, which is also how far clocks may differ.",
     )
     held_for: Positive = Field(
-        timedelta(hours=1), description="How long a floor is renewed while nothing is known of its workload."
+        timedelta(hours=1), description="How long a floor is renewed while the demand of its workload is not known."
     )
 
 
 class ScaleSettings(LimitSettings):
-    """What is written for workloads in mode scale, and how fast."""
+    """Writes for workloads in mode scale, and their limits."""
 
     enabled: bool = Field(
         default=False,
@@ -110,7 +110,7 @@ class ScaleSettings(LimitSettings):
 
 
 class ResizeSettings(Section):
-    """How pods get their sizes: running ones in vertical mode in-place, new ones in mode initial."""
+    """Sizes of pods: of running ones in vertical mode in-place, of new ones in mode initial."""
 
     enabled: bool = Field(
         default=False,
@@ -134,7 +134,7 @@ class ResizeSettings(Section):
         timedelta(minutes=2), description="From one pod of a workload to the next, and how soon it has to be ready."
     )
     watch_for: Positive = Field(
-        timedelta(minutes=10), description="How long restarts and readiness of a pod are looked at after its resize."
+        timedelta(minutes=10), description="How long restarts and readiness of a pod are watched after its resize."
     )
     worse_by: Ratio = Field(
         0.2, description="How far errors that are above their limit have to be above what they were; ratio."

@@ -45,9 +45,7 @@ class LiveMetrics(Collector):
         """Yield the metrics; a collection that was never known, for want of a right, is as old as this process."""
         age = GaugeMetricFamily("forecaster_live_age_seconds", "Age of what is known of it.", labels=["collection"])
         objects = GaugeMetricFamily("forecaster_live_objects", "Objects that are known.", labels=["collection"])
-        requests = CounterMetricFamily(
-            "forecaster_live_requests", "Lists and watches that were asked for.", labels=["collection"]
-        )
+        requests = CounterMetricFamily("forecaster_live_requests", "Lists and watches sent.", labels=["collection"])
         for watch in self._watches:
             age.add_metric([watch.path], max(time.time() - (watch.confirmed() or self._began), 0.0))
             objects.add_metric([watch.path], len(watch.objects))
@@ -72,7 +70,7 @@ class BenefitMetrics(Collector):
                 "forecaster_unserved_demand_ratio", "Share of the demand above what the ready pods carried.", labels=by
             ),
             "short_minutes": GaugeMetricFamily("forecaster_short_minutes", "Minutes with any of it.", labels=by),
-            "pod_hours": GaugeMetricFamily("forecaster_pod_hours", "Pod-hours that were asked for.", labels=by),
+            "pod_hours": GaugeMetricFamily("forecaster_pod_hours", "Pod-hours of requested pods.", labels=by),
             "money": GaugeMetricFamily("forecaster_pods_money", "Money for them, by the prices stated.", labels=by),
         }
         compared = GaugeMetricFamily(

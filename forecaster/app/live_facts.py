@@ -240,7 +240,7 @@ def live_checks(settings: Settings) -> list[Check]:
     """Whether each collection of the API server can be listed, for `forecaster doctor`."""
     watched = live_cluster(settings)
     if watched is None:
-        detail = "not asked for: this is no pod, and kubernetes.kubeconfig names no file; or kubernetes.live is off"
+        detail = "not read: this is no pod, and kubernetes.kubeconfig names no file; or kubernetes.live is off"
         return [Check("live facts", ok=True, detail=detail)]
     return [
         Check(
@@ -249,7 +249,7 @@ def live_checks(settings: Settings) -> list[Check]:
             detail=f"{len(watch.objects)} objects"
             if listed
             else watch.health.fault or f"no list in {LISTED_SECONDS:g} s",
-            remedy="grant list and watch on it as deploy/base/rights.yaml does; kube-state-metrics tells it till then",
+            remedy="grant list and watch on it as in deploy/base/rights.yaml; until then kube-state-metrics is read",
         )
         for watch in listed_once(*watched).watches
     ]

@@ -1,4 +1,4 @@
-"""What a dashboard draws of the last half day of one workload, as JSON."""
+"""Picture of the last half day of one workload for the dashboard, as JSON."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class PastForecastView(msgspec.Struct, frozen=True):
 
 
 class HourView(msgspec.Struct, frozen=True):
-    """How the forecasts of one hour turned out; ratios."""
+    """Errors of the forecasts of one hour; ratios."""
 
     begin: datetime
     coverage: float | None
@@ -89,19 +89,19 @@ class PastContainerView(msgspec.Struct, frozen=True):
 
 
 class PlainView(msgspec.Struct, frozen=True):
-    """Replicas that the HPA alone would have asked for, by five minutes from `begin` on: replayed, without floors."""
+    """Replicas of the HPA alone, in steps of five minutes from `begin` on: replayed, without floors."""
 
     begin: datetime
     asked: list[int]
 
 
 class PastView(msgspec.Struct, frozen=True):
-    """All of it."""
+    """The document of a look back."""
 
     signal: str
     forecast: PastForecastView | None
     refused: str
-    """Why there is no forecast; empty where there is one."""
+    """Reason why there is no forecast; empty where there is one."""
     hours: list[HourView]
     spans: list[SpanView]
     news: list[NewsView]

@@ -77,7 +77,7 @@ class SettingsReload:
 
     def failures(self) -> list[str]:
         """A line for the report of every cycle while something is not as the files say."""
-        lines = [f"settings: refused, those of before are in force: {self.refused}"] if self.refused else []
+        lines = [f"settings: refused, the earlier ones stay in force: {self.refused}"] if self.refused else []
         if self.waiting:
             lines.append(f"settings: {', '.join(self.waiting[:CHANGES_SHOWN])} changed; restart the service for it")
         return lines

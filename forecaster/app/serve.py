@@ -312,7 +312,9 @@ def bind_state(settings: Settings, directory: Path, source: Source, now: datetim
     uid = cluster_uid(settings, news.log)
     identity = identity_within(IDENTITY_SECONDS, partial(source.cluster_identity, now))
     if identity is None:
-        news.log.warning("state_not_bound", error=f"Prometheus did not tell its cluster within {IDENTITY_SECONDS:g} s")
+        news.log.warning(
+            "state_not_bound", error=f"Prometheus did not identify its cluster within {IDENTITY_SECONDS:g} s"
+        )
     if identity is None and not uid:
         return uid
     try:
@@ -335,7 +337,7 @@ def cluster_uid(settings: Settings, log: telemetry.Log) -> str:
             return client.get("/api/v1/namespaces/kube-system", MetadataOnly).metadata.uid
         except ApiError as error:
             log.warning(
-                "cluster_uid_not_read", error=f"{error}; state is bound by what Prometheus tells of the cluster"
+                "cluster_uid_not_read", error=f"{error}; state is bound to the cluster as Prometheus identifies it"
             )
             return ""
 

@@ -119,7 +119,7 @@ class Metrics:
         self._refused = gauge(
             "forecaster_state_refused_timestamp_seconds", "When a part of the stored state was refused last.", ["part"]
         )
-        self._missing = gauge("forecaster_history_missing_points", "Instants still to be asked for.", ["signal"])
+        self._missing = gauge("forecaster_history_missing_points", "Instants still to be read.", ["signal"])
         self._loaded = gauge(
             "forecaster_settings_loaded",
             "1 where the settings that lie in the files are in force, 0 where they are refused.",
@@ -186,7 +186,7 @@ class FleetMetrics:
     def __init__(self, registry: CollectorRegistry) -> None:
         gauge, counter = partial(Gauge, registry=registry), partial(Counter, registry=registry)
         self._series = gauge("forecaster_series", "Workloads with history.", ["signal"])
-        self._age = gauge("forecaster_newest_sample_age_seconds", "Age of the newest sample.", ["signal"])
+        self._age = gauge("forecaster_newest_sample_age_seconds", "Age of the latest sample.", ["signal"])
         self._incomplete = gauge(
             "forecaster_incomplete_workloads",
             "Workloads whose latest value is part of a sum only, or cannot be; it raises counts and lowers none.",
@@ -205,7 +205,7 @@ class FleetMetrics:
         )
         self._waiting = gauge(
             "forecaster_gates_waiting",
-            "Workloads whose gate was not looked at since the service began without it.",
+            "Workloads whose gate was not judged since the service began without it.",
         )
         self._moved = counter("forecaster_gates_moved", "Forecasts promoted or demoted.")
         self._masked = gauge(

@@ -98,7 +98,7 @@ class WhatIfView(msgspec.Struct, frozen=True):
     """Least and most value, the step and the unit; by the names of settings."""
     leads: list[float]
     acting: bool
-    """Whether the forecast has its say at present, where the policy asks for a gate."""
+    """Whether the forecast acts at present, where the policy asks for a gate."""
     targets: str
     yaml: str
     milliseconds: float
@@ -199,7 +199,7 @@ class WhatIfAnswers:
         try:
             facts = requested_facts(self._facts, id_)
         except OSError as error:
-            raise ValueError(f"the computing process does not tell its history: {error.strerror or error}") from error
+            raise ValueError(f"the computing process does not send its history: {error.strerror or error}") from error
         if facts is None:
             raise ValueError(f"the computing process knows no {id_.kind} {id_} yet; its first cycle may still run")
         return PreparedWorkload(facts, WhatIf(what_if_facts(facts)))

@@ -34,7 +34,10 @@ if TYPE_CHECKING:
 Out = Annotated[Path, typer.Argument(metavar="OUT.zip", dir_okay=False, help="The file to write.")]
 Length = Annotated[str, typer.Option("--length", metavar="DURATION", help="How much, up to the end.")]
 Minutes = Annotated[
-    str, typer.Option("--minutes", metavar="DURATION", help="How much of it by the minute; before, by five minutes.")
+    str,
+    typer.Option(
+        "--minutes", metavar="DURATION", help="Part of it by the minute; the time before has steps of five minutes."
+    ),
 ]
 
 

@@ -63,7 +63,7 @@ Vertical = Annotated[
 ]
 Instant = Annotated[
     str | None,
-    typer.Option("--at", metavar="TIME", help="Instant of the pass (RFC 3339); default: the newest sample, else now."),
+    typer.Option("--at", metavar="TIME", help="Instant of the pass (RFC 3339); default: the latest sample, else now."),
 ]
 ServerVersion = Annotated[
     str,

@@ -25,7 +25,7 @@ def init(
     context: Context = "",
     folder: Folder = None,
     definitions: Annotated[
-        bool, typer.Option("--definitions", help="Print the definitions of both kinds instead; asks no cluster.")
+        bool, typer.Option("--definitions", help="Print the definitions of both kinds instead; needs no cluster.")
     ] = False,
 ) -> None:
     """Write a PredictiveAutoscaler for each workload with an HPA, a ScaledObject or a VPA, and what to keep of these.

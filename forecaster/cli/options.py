@@ -261,7 +261,7 @@ def finished(shown: ShownProgress) -> None:
         typer.Exit: with the code of an interrupted command.
     """
     if shown.interrupted_in:
-        tell(f"Interrupted in {shown.interrupted_in}: the above is what was known until then.")
+        tell(f"Interrupted in {shown.interrupted_in}: the results above are those until then.")
         raise typer.Exit(INTERRUPTED)
 
 

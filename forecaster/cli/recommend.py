@@ -44,12 +44,14 @@ Objects = Annotated[
         metavar="FILE",
         exists=True,
         dir_okay=False,
-        help="Objects of the cluster, as `kubectl get -o json` prints them; default: what kube-state-metrics tells.",
+        help="Objects of the cluster, as `kubectl get -o json` prints them; default: those of kube-state-metrics.",
     ),
 ]
 ServerVersion = Annotated[
     str | None,
-    typer.Option("--server-version", metavar="1.37", help="Version of the API server; default: the newest kubelet's."),
+    typer.Option(
+        "--server-version", metavar="1.37", help="Version of the API server; default: that of the latest kubelet."
+    ),
 ]
 
 Paths = Annotated[
@@ -99,7 +101,7 @@ class AdviceOptions:
         typer.Option("--previous", metavar="FILE", exists=True, dir_okay=False, help="An earlier run, `-o json`."),
     ] = None
     since_ledger: Annotated[
-        bool, typer.Option("--since-ledger", help="Compare with the last decision that the service has kept.")
+        bool, typer.Option("--since-ledger", help="Compare with the last decision that the service has recorded.")
     ] = False
     in_place: Annotated[
         bool, typer.Option("--in-place", help="Prove a resize of the running pods instead of a rollout.")

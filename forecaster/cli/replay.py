@@ -37,7 +37,7 @@ Hpas = Annotated[
         metavar="FILE",
         exists=True,
         dir_okay=False,
-        help="HPA manifest, in place of what was measured; a single one is taken for all that none names.",
+        help="HPA manifest, instead of the recorded HPAs; a single one applies to all workloads without one.",
     ),
 ]
 Request = Annotated[
@@ -71,7 +71,7 @@ ColdShare = Annotated[
 ]
 Every = Annotated[int, typer.Option("--every", min=1, max=60, help="Minutes between two forecasts.")]
 Cache = Annotated[
-    Path | None, typer.Option("--cache", metavar="DIR", file_okay=False, help="Where forecasts are kept.")
+    Path | None, typer.Option("--cache", metavar="DIR", file_okay=False, help="Where forecasts are stored.")
 ]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Compute every forecast anew.")]
 CoreHour = Annotated[
@@ -128,7 +128,7 @@ Models = Annotated[
 ]
 Learned = Annotated[bool, typer.Option("--learned", help="Also with the learned policies.")]
 Json = Annotated[
-    Path | None, typer.Option("--json", metavar="OUT", dir_okay=False, help="Write all of it there, for machines.")
+    Path | None, typer.Option("--json", metavar="OUT", dir_okay=False, help="Write the result there, for machines.")
 ]
 Html = Annotated[
     Path | None, typer.Option("--html", metavar="OUT", dir_okay=False, help="Write a page with pictures there.")

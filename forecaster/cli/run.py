@@ -50,7 +50,7 @@ def release(
     expired: Annotated[bool, typer.Option("--expired", help="Only floors that were not renewed in time.")] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Ask the API server, and change nothing.")] = False,
     at_once: Annotated[
-        bool, typer.Option("--now", help="Also counts of mode scale that go down, whatever the load needs.")
+        bool, typer.Option("--now", help="Also counts of mode scale that fall, whatever the load needs.")
     ] = False,
     config: ConfigFile = None,
     kubeconfig: Kubeconfig = None,

@@ -38,7 +38,7 @@ def settings(
     ] = None,
     config: ConfigFile = None,
     prometheus: PrometheusUrl = None,
-    origin: Annotated[bool, typer.Option("--origin", help="Say what is set, and where.")] = False,
+    origin: Annotated[bool, typer.Option("--origin", help="Print the settings that are set, and where.")] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema, for editors.")] = False,
     output: OutputForm = Output.TABLE,
 ) -> None:

@@ -1,4 +1,4 @@
-"""What `forecaster recommend` and `forecaster nodes` read: a cycle, the history behind it, and the cluster."""
+"""Inputs of `forecaster recommend` and `forecaster nodes`: a cycle, its history, and the cluster."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class CycleSnapshot:
     cycle: Cycle
     cluster: Cluster
     unknown: str = ""
-    """Why nothing is known of the cluster; empty when something is."""
+    """Reason why the cluster is not known; empty when it is."""
 
     def advices(
         self, previous: Mapping[WorkloadId, Resources], *, compare: bool, terms: ApplyTerms = ROLLED_OUT
@@ -99,7 +99,7 @@ class CycleSnapshot:
         )
 
     def tell_faults(self) -> None:
-        """What failed, on standard error."""
+        """Print the failures on standard error."""
         for line in failure_lines(self.outcome):
             tell(line)
         if not self.outcome.lost:
@@ -166,7 +166,7 @@ def take_demo_snapshot(
 
 
 def requested_snapshot(settings: Settings, options: AdviceOptions, watch: StageWatch | None) -> CycleSnapshot:
-    """What the options ask for, CronJobs among it; only those workloads are read, unless donors are wanted."""
+    """Run a cycle over the requested workloads, CronJobs included; others are read only if donors are needed."""
     if options.demo:
         return take_demo_snapshot(options.objects, options.server_version, watch, settings if options.config else None)
     less = settings if options.donors else narrowed(settings, options.workload)

@@ -26,7 +26,10 @@ def tune(
     given: ReplayOptions,
     output: Annotated[TuneOutput, typer.Option("--output", "-o", help="How to print.")] = TuneOutput.YAML,
     allow_shortage: Annotated[
-        bool, typer.Option("--allow-shortage", help="Propose what is cheaper and leaves more short than now, too.")
+        bool,
+        typer.Option(
+            "--allow-shortage", help="Also propose policies that are cheaper and have more shortage than now."
+        ),
     ] = False,
 ) -> None:
     """Search quantile, lead time, stabilization and target on replayed days, and print policy YAML.

@@ -98,7 +98,7 @@ class CycleSettings(Section):
     )
     snapshot_every: Positive = Field(
         timedelta(hours=1),
-        description="How often the history is saved, and once more at the end; a restart asks for what came since.",
+        description="How often the history is saved, and once more at the end; a restart reads what came since.",
     )
 
     @field_validator("interval")
@@ -350,7 +350,7 @@ def layers(path: Path | None, given: Mapping[str, object] | None = None) -> list
 
 
 def environment() -> dict[str, object]:
-    """What variables such as `FORECASTER__PROMETHEUS__URL` say, by section; lists are JSON.
+    """Return the settings from variables such as `FORECASTER__PROMETHEUS__URL`, by section; lists are JSON.
 
     Raises:
         ConfigError: variables name no section, or their lists are no JSON.

@@ -83,8 +83,8 @@ def fitting(value: ShardingSettings, others: Mapping[str, Any]) -> ShardingSetti
     if not value.enabled:
         return value
     if source and source.kind != "prometheus":
-        raise ValueError(f"enabled needs source.kind prometheus, which every shard asks for itself, not {source.kind}")
+        raise ValueError(f"enabled needs source.kind prometheus, which every shard reads for itself, not {source.kind}")
     shared = state and (state.database_file or state.database.startswith("postgres"))
     if replicas and replicas.enabled and not shared:
-        raise ValueError("enabled with replicas needs state.database of PostgreSQL: there they find what was learned")
+        raise ValueError("enabled with replicas needs state.database of PostgreSQL: there they find the learned state")
     return value

@@ -80,7 +80,7 @@ class Containers:
             self._read(source, now, latest)
         except SourceError as error:
             return [f"containers: {error}" if self.of_workload else f"containers: {error}; pods are sized as a whole"]
-        return [f"containers: {why}; what was known of it before is used" for why in self.facts.unread]
+        return [f"containers: {why}; the earlier facts are used" for why in self.facts.unread]
 
     def _read(self, source: ContainerSource, now: datetime, latest: datetime) -> None:
         """Query all that was not answered yet; what arrives is stored at once, and queried again if the rest fails."""

@@ -162,7 +162,7 @@ def spec_of(id_: ContainerId, facts: ContainerFacts, load: PodLoad = UNFORECAST)
 def _explained(id_: ContainerId, sizing: ContainerSizing, facts: ContainerFacts) -> ContainerSizing:
     """A container's size, or why it has none."""
     if id_ in facts.init:
-        note = "an init container, which ends before the load comes; kept"
+        note = "an init container, which ends before the load comes; unchanged"
     elif id_ not in facts.images:
         note = "in no pod's specification: ephemeral, or gone; left out"
     else:

@@ -99,7 +99,7 @@ class Steps:
         except KeyboardInterrupt:
             if not (self.seconds and self.watch and self.watch.interrupted(name)):  # of the first step nothing is known
                 raise
-            self.failures.append(f"interrupted in {name}: only what was known by then is in it")
+            self.failures.append(f"interrupted in {name}: it has only the results until then")
             self.budget = timedelta(0)
             return otherwise
         except Exception as error:  # noqa: BLE001  the boundary of a step: what comes after it must not be lost

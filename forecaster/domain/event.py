@@ -181,7 +181,7 @@ class ScheduledEvent(BaseModel):
         None, description="Floor for the whole duration."
     )
     max_replicas: Annotated[int, Field(ge=1, le=MAX_REPLICAS)] | None = Field(
-        None, description="The most, until a lead time before its end; never less than measured demand asks for."
+        None, description="The most, until a lead time before its end; never less than measured demand needs."
     )
     over_measured: bool = Field(
         default=False, description="Hold `max_replicas` against measured demand, too: it may be short then."

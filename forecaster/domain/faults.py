@@ -47,7 +47,7 @@ def sentences(error: ValidationError) -> Iterator[str]:
 
 
 def allowed(fault: Mapping[str, Any]) -> str:
-    """What the value should have been, with the right spelling where it can be told; `fault` is one of pydantic."""
+    """Return the allowed value, with the right spelling where it can be guessed; `fault` is one of pydantic."""
     kind, message, value, context = fault["type"], fault["msg"], fault.get("input"), fault.get("ctx") or {}
     if kind == "extra_forbidden":
         return f"{UNKNOWN_SETTING}; see docs/configure.md for those there are"

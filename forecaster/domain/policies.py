@@ -256,7 +256,7 @@ EVENTS_TOO_MANY = (
     "have no effect: state fewer, with lists in their cron expressions"
 )
 CHANGES_TOO_OFTEN = (
-    f"it has changed again and again; it is taken over once in {CHANGES_EACH} cycles, and what was stated before is in "
+    f"it changes again and again; a change is taken over once in {CHANGES_EACH} cycles, and the earlier one is in "
     "force until then"
 )
 NO_LABELS: Mapping[str, str] = MappingProxyType({})

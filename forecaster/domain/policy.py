@@ -34,7 +34,7 @@ OBJECT_NAME_MAX = 253
 
 
 class PodAmount(Section):
-    """What one pod should carry of a signal where no HPA states it."""
+    """Intended load of one pod by a signal, where no HPA states it."""
 
     signal: str = Field(max_length=OBJECT_NAME_MAX, description="Name of the signal: one of `signals`.")
     amount: Annotated[Amount, Field(gt=0, le=MAX_AMOUNT)] = Field(
@@ -92,7 +92,7 @@ class HorizontalPolicy(Section):
     window: Positive = Field(
         timedelta(minutes=3),
         le=timedelta(hours=12),
-        description="How long after the lead time the peak is looked for. Longer is paid in pods.",
+        description="Length of the window after the lead time in which the peak is sought. A longer one costs pods.",
     )
     sizing: Literal["quantile", "newsvendor"] = Field(
         "quantile",
@@ -112,7 +112,7 @@ class HorizontalPolicy(Section):
         None,
         description=(
             "Sized by newsvendor: the demand that fills one pod, as a ratio of the HPA's target for it, 0.2–10. "
-            "Default: learned where throttling is told, else the whole request where the target is a share of it, "
+            "Default: learned where throttling is known, else the whole request where the target is a share of it, "
             "otherwise 1."
         ),
     )
@@ -137,9 +137,9 @@ class HorizontalPolicy(Section):
     gate: bool = Field(
         default=True,
         description=(
-            "Whether a forecast must earn its say: on this workload's own days its decisions must have left less short "
-            "for the same pod-hours than the measured demand alone, which takes three days of history. Until then, and "
-            "where it does not, the count is the reactive one. False: every forecast has its say."
+            "Whether a forecast must prove itself before it acts: on this workload's own days its decisions must have "
+            "had less shortage at the same pod-hours than measured demand alone, which takes three days of history. "
+            "Until then, and where it fails, the count is the reactive one. False: every forecast acts."
         ),
     )
     events: tuple[ScheduledEvent, ...] = Field(
@@ -154,7 +154,7 @@ class HorizontalPolicy(Section):
         "none",
         description=(
             "Which loss leaves as many pods as are needed: that of the node, or of the zone, that carries the most of "
-            "them now. So many pods are added, at most as many again. Live facts tell where pods are; while they do "
+            "them now. So many pods are added, at most as many again. Live facts show where pods are; while they do "
             "not, nothing is added, and the sentence of the count says so. none: no pods to spare."
         ),
     )
@@ -230,21 +230,20 @@ class HorizontalPolicy(Section):
 
 
 class PublishPolicy(Section):
-    """What the metrics that an HPA reads say while nothing is known."""
+    """Answers to an HPA while demand is not known."""
 
     abstain: Literal["auto", "neutral", "hold", "last", "fail"] = Field(
         "auto",
         description=(
-            "auto: the last value for `last_for` where it asks for no fewer than there are, else neutral. neutral: "
-            "keeps the count that there is. hold: the count that there was when knowledge ended. last: the last value "
-            "for `last_for`, which may undo what a person did. fail: an error. Whatever cannot be answered is an "
-            "error, never 0."
+            "auto: the last value for `last_for` where it lowers nothing, else neutral. neutral: keeps the present "
+            "count. hold: the count when the demand was last known. last: the last value for `last_for`, which may "
+            "undo what a person did. fail: an error. What cannot be answered is an error, never 0."
         ),
     )
     last_for: Positive = Field(
         timedelta(minutes=10),
         le=timedelta(days=1),
-        description="Age of its newest sample up to which a last value is repeated.",
+        description="Age of its latest sample up to which a last value is repeated.",
     )
 
 
@@ -286,7 +285,7 @@ class Policy(Section):
         description="Known minutes of the last three hours that a forecast needs; with fewer, measured demand decides.",
     )
     max_sample_age: Positive = Field(
-        timedelta(minutes=5), le=timedelta(days=1), description="An older newest sample is stale: hold."
+        timedelta(minutes=5), le=timedelta(days=1), description="With an older latest sample: hold."
     )
     time_zone: TimeZone = Field(
         "UTC",
@@ -318,6 +317,6 @@ class PolicySelector(Section):
     name: str = Field("*", description="Pattern of the name.")
     labels: dict[str, str] = Field(
         default_factory=dict,
-        description="Patterns of labels of the workload by their keys, e.g. `team: shop-*`. Live facts tell labels; "
-        "without them no label is known, and nothing that asks for one is meant.",
+        description="Patterns of labels of the workload by their keys, e.g. `team: shop-*`. They are known from live "
+        "facts; without them no label is known, and no pattern of labels matches.",
     )

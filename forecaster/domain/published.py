@@ -32,7 +32,7 @@ class OwnMetric(NamedTuple):
 
 @lru_cache(maxsize=1024)
 def own_metric(metric: str) -> OwnMetric | None:
-    """Which of our metrics an HPA means by a name; None for any other metric.
+    """Return the metric of forecaster that an HPA refers to by a name; None for any other metric.
 
     >>> own_metric("s1-forecaster-cpu")
     OwnMetric(metric='forecaster_demand', signal='cpu')

@@ -99,7 +99,7 @@ _SPELLINGS |= {"g": "G", "t": "T", "p": "P", "kib": "Ki", "byte": "", "bytes": "
 
 
 def right_spelling(text: str) -> str:
-    """What a text that is no quantity was probably meant to be; empty where that cannot be told.
+    """Return the quantity that a text was probably meant to be; empty where that cannot be guessed.
 
     >>> right_spelling("64MB"), right_spelling("64 mib"), right_spelling("0,5"), right_spelling("much")
     ('64M', '64Mi', '0.5', '')

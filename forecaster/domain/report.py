@@ -101,7 +101,7 @@ class CycleReport:
     states: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Workloads with a gate, by gate state and by the forecaster whose forecast is used."""
     gates_waiting: int = 0
-    """Workloads whose gate was not looked at since the service began without it."""
+    """Workloads whose gate was not judged since the service began without it."""
     masked: tuple[MaskedShare, ...] = ()
     """Shares of columns that forecasts do not learn from as measured; only workloads that have such columns."""
     moved: tuple[str, ...] = ()

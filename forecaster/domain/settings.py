@@ -91,7 +91,7 @@ _WORDS |= {unit: unit for unit in _DURATION_UNITS}
 
 
 def right_duration(text: str) -> str:
-    """What a text that is no duration was probably meant to be; empty where that cannot be told.
+    """Return the duration that a text was probably meant to be; empty where that cannot be guessed.
 
     >>> right_duration("4 minutes"), right_duration("1H"), right_duration("4"), right_duration("soon")
     ('4m', '1h', '4m or 4s', '')

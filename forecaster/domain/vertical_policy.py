@@ -58,7 +58,7 @@ class VerticalPolicy(Section):
         gt=0,
         le=1e6,
         description="What an hour above the CPU request costs, in hours of the CPU the container uses; the request is "
-        "where this and idle cores together cost least, and the quantile that this implies is told.",
+        "where this and idle cores together cost least, and the implied quantile is shown.",
     )
     oom_price: float = Field(
         150.0,

@@ -290,7 +290,7 @@ def masked_now(ids: Sequence[WorkloadId], why: NDArray[np.uint8]) -> dict[Worklo
 
 def with_now(remarks: Mapping[WorkloadId, str], now: Mapping[WorkloadId, Masked]) -> Mapping[WorkloadId, str]:
     """The sentences, begun with what is masked now."""
-    begun = {id_: f"now {why.words}: what is usual stands in" for id_, why in now.items()}
+    begun = {id_: f"now {why.words}: the usual demand is used instead" for id_, why in now.items()}
     return {**remarks, **{id_: "; ".join(filter(None, (text, remarks.get(id_)))) for id_, text in begun.items()}}
 
 

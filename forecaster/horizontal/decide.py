@@ -1,4 +1,4 @@
-"""The one decision about replicas, called by service, gate, replay, what-if, notebooks and tests."""
+"""The decision about replicas, called by service, gate, replay, what-if, notebooks and tests."""
 
 from __future__ import annotations
 

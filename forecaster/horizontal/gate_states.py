@@ -110,7 +110,7 @@ class Gates(Table):
 
     @property
     def acting(self) -> Flags:
-        """[row] whether the forecast has its say."""
+        """[row] whether the forecast acts."""
         return np.asarray(self.standing == ACTING)
 
     @property

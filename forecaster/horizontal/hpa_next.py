@@ -57,7 +57,7 @@ def next_sync(
     containers = {target.container for target in hpa.targets if target.metric in RESOURCES}
     if len(containers) > 1:
         mixed = " and ".join(f"container {name}" if name else "the pod" for name in sorted(containers))
-        return [f"What HPA {hpa.name} does next is not told: it looks at {mixed}.", *lost]
+        return [f"What HPA {hpa.name} does next is not known: it reads {mixed}.", *lost]
     stated = _stated(workload, containers.pop() if containers else "")
     spec = replace(_spec(workload, hpa), behavior=behavior)
     requests, at = _requests(stated), recommendation.at

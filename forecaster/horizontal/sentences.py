@@ -66,7 +66,7 @@ def _unspared(row: DecidedRow, survive: str) -> str:
     before, after = (row.reactive, *row.counts)[SPARE - 1 : SPARE + 1]
     if survive == "none" or not before or before != after:
         return ""
-    return f"; survive {survive} adds nothing: it is not known in which {survive} its pods are, live facts tell it"
+    return f"; survive {survive} adds nothing: it is not known in which {survive} its pods are; enable live facts"
 
 
 def scale_sentence(reason: Reason, forecast: int, reactive: int, gate_reason: str, notes: Iterable[str]) -> str:
@@ -131,7 +131,7 @@ def _missing(row: DecidedRow) -> str:
 def _unmeasured(row: DecidedRow, target: DecidedTarget) -> str:
     """Say why a target has no measurement now."""
     if target.unseen == KNOWN:
-        return "no pod is ready" if row.current else "no pod is asked for"
+        return "no pod is ready" if row.current else "no pod is requested"
     return target.unmeasured or unseen_sentence(target.unseen, target.signal, target.age, row.rules.max_sample_age)
 
 

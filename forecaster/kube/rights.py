@@ -52,18 +52,18 @@ class Right(NamedTuple):
 RIGHTS = (
     Right(
         SERVICE, "observe", "autoscaling", "horizontalpodautoscalers", ("list", "watch"),
-        "HPAs are as old as kube-state-metrics tells them",
+        "HPAs are as old as those of kube-state-metrics",
     ),
     *(
         Right(
             SERVICE, "observe", "apps", resource, ("list", "watch"),
-            "counts and owners are as old as kube-state-metrics tells them",
+            "counts and owners are as old as those of kube-state-metrics",
         )
         for resource in ("deployments", "statefulsets", "replicasets")
     ),
     Right(
         SERVICE, "observe", "", "pods", ("list", "watch"),
-        "requests of pods are as old as kube-state-metrics tells them",
+        "requests of pods are as old as those of kube-state-metrics",
     ),
     Right(
         SERVICE, "observe", "", "nodes", ("list", "watch"),
@@ -128,7 +128,7 @@ RIGHTS = (
     ),
     Right(RELEASE, "floor", "", "events", ("create",), "floors that end leave no Event beside the HPA"),
     *(
-        Right(SERVICE, "scale", "apps", resource, ("get", "patch"), "no owner's count is kept, so none is changed")
+        Right(SERVICE, "scale", "apps", resource, ("get", "patch"), "no owner's count is stored, so none is changed")
         for resource in ("deployments", "statefulsets")
     ),
     *(
@@ -160,7 +160,7 @@ RIGHTS = (
         "PredictivePolicies have no status",
     ),
     Right(SERVICE, "resources", "", "events", ("create",), "changes leave no Event beside the objects"),
-    Right(SERVICE, "vertical", "", "pods", ("get", "patch"), "no pod's own size is kept, so none is changed"),
+    Right(SERVICE, "vertical", "", "pods", ("get", "patch"), "no pod's own size is stored, so none is changed"),
     Right(SERVICE, "vertical", "", "pods/resize", ("patch",), "no running pod is resized or gets its size back"),
     *(
         Right(

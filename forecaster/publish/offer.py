@@ -60,7 +60,7 @@ class DecidedColumns(Table):
     recommended: Counts = column("q", NO_COUNT, published=True)
     """Count with stabilization and bounds; `NO_COUNT` where the count is held."""
     acting: Flags = column("?", empty=False)
-    """Whether the forecast has its say."""
+    """Whether the forecast acts."""
     count: Counts = column("q", 0)
     """Replicas after every clamp but those that an HPA applies itself."""
     lead: Floats = column("d", 0.0, published=True)

@@ -16,7 +16,7 @@ class PriceSettings(Section):
 
     core_hour: float | None = Field(None, ge=0, description="Price of a requested core for an hour.")
     gib_hour: float | None = Field(None, ge=0, description="Price of a requested GiB of memory for an hour.")
-    currency: str = Field("", max_length=8, description="What stands beside amounts, e.g. EUR. Nothing is converted.")
+    currency: str = Field("", max_length=8, description="Unit beside amounts, e.g. EUR. Nothing is converted.")
 
     @model_validator(mode="after")
     def _both_or_none(self) -> Self:
@@ -45,7 +45,7 @@ class RemoteWriteSettings(Section):
     timestamps: Literal["target", "evaluation"] = Field(
         "target",
         description=(
-            "target: a forecast stands at the time it speaks of, so that a graph lays it over what came true; "
+            "target: a forecast is at the time that it is about, so that a graph lays it over the outcome; "
             "receivers take at most ten minutes ahead, longer lead times are left out. evaluation: it stands at the "
             "time it was made."
         ),

@@ -286,8 +286,8 @@ def _why(offer: WorkloadOffer, moment: Moment) -> str:
         return f"the newest values are of {moment.published_at:%Y-%m-%d %H:%M:%S} UTC, which is in the future"
     if not moment.fresh:
         return f"the newest values are of {moment.published_at:%Y-%m-%d %H:%M:%S} UTC; nothing has been computed since"
-    silent = "; the API server has not been heard of lately, so the present count is not known, either"
-    return (offer.why or "nothing is forecast or measured") + (silent if offer.live and not offer.confirmed else "")
+    silent = "; the API server has not answered lately, so the present count is not known, either"
+    return (offer.why or "no demand is measured or forecast") + (silent if offer.live and not offer.confirmed else "")
 
 
 class AbstainInputs(NamedTuple):

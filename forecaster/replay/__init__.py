@@ -1,4 +1,4 @@
-"""What would have happened: recorded demand, pods that take time to start, the exact HPA, and the service's decisions.
+"""Replay: recorded demand, pods that take time to start, the exact HPA, and the service's decisions.
 
 State and time go in, state comes out; what it cost and what was short is added up in `account`. Demand is open-loop: it
 does not change with the pods that serve it. In a notebook:

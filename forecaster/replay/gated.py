@@ -51,7 +51,7 @@ class GateSince(NamedTuple):
 
     @property
     def acting(self) -> bool:
-        """Whether it has its say."""
+        """Whether it acts."""
         return self.gate.standing is GateState.ACTING
 
 
@@ -100,7 +100,7 @@ class HistoryAt(NamedTuple):
 
 
 def acting_of(stood: Sequence[GateSince], minutes: int) -> NDArray[np.bool_]:
-    """[minute] whether the forecast has its say."""
+    """[minute] whether the forecast acts."""
     acting = np.zeros(minutes, np.bool_)
     for state in stood:
         acting[state.minute :] = state.acting

@@ -183,7 +183,7 @@ def _parts(runs: Sequence[Run], quantiles: Floats) -> Iterator[Part]:
 
 
 def _acting(runs: Sequence[Run], minutes: int) -> Flags:
-    """[minute, row] whether the forecast has its say: always where nothing is gated."""
+    """[minute, row] whether the forecast acts: always where nothing is gated."""
     always = np.ones(minutes, np.bool_)
     if all(run.acting is None for run in runs):
         return np.broadcast_to(always[:, None], (minutes, len(runs)))

@@ -94,7 +94,7 @@ def past_forecast(facts: WhatIfFacts, signal: Signal, lead: timedelta | None = N
 
 def _at(values: Floats | None) -> Floats:
     if values is None:
-        raise TypeError("what was forecast has no values")
+        raise TypeError("the forecast has no values")
     return np.asarray(values[:, 0])
 
 

@@ -77,7 +77,7 @@ def outcome_of(
         workload = traces.workloads[series]
         floors = floors_of(decisions.get(workload.id, ()), begin, scope.measurements.minutes)
         if floors.max(initial=NO_FLOOR) == NO_FLOOR:
-            left_out[workload.id] = "no decision about it was kept for that time"
+            left_out[workload.id] = "no decision about it is recorded for that time"
         else:
             runs |= _runs(scope, series, floors, assumed)
     warm_up = max(0, (counted_from - begin) // MINUTE) if counted_from else 0

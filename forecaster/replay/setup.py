@@ -64,9 +64,9 @@ def setup_of(workload: Workload, policy: HorizontalPolicy, assumed: Assumptions 
     if hpa is None:
         return "no HPA scales it, so there is nothing to compare with"
     if not hpa.targets:
-        return f"HPA {hpa.name} has no metrics, so nothing says how many pods it asks for"
+        return f"HPA {hpa.name} has no metrics, so its count is not known"
     if not all(0 < target.value < math.inf for target in hpa.targets):
-        return f"HPA {hpa.name} has a target that is not above 0, so nothing says how many pods it asks for"
+        return f"HPA {hpa.name} has a target that is not above 0, so its count is not known"
     if capacity is None and not (cores and cores > 0):
         return "it requests no CPU, so nothing says when a pod is full"
     targets = targets_of(workload, policy)

@@ -61,7 +61,7 @@ def print_advice(
     findings: bool = False,
     joint: Mapping[WorkloadId, JointAdvice] | None = None,
 ) -> None:
-    """Print all of it; what cannot be a patch goes to standard error."""
+    """Print all advice; advice that cannot be a patch goes to standard error."""
     if output in {AdviceOutput.PATCHES, AdviceOutput.KUSTOMIZE}:
         yaml.safe_dump_all([patch(advice) for advice in writable_advices(advices)], sys.stdout, sort_keys=False)
         return
@@ -336,7 +336,7 @@ def _pods(plan: SizePlan) -> str:
 def _cluster_clause(joint: JointAdvice) -> str:
     advice = joint.advice
     if advice is None or advice.proof is None:
-        return f"not proved: {advice.unproved if advice else 'nothing is known of the cluster'}"
+        return f"not proved: {advice.unproved if advice else 'the cluster is not known'}"
     return "the cluster accepts it"
 
 

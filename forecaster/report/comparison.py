@@ -199,7 +199,7 @@ REACTION = (
     "a shortage, and work that slow answers put off are not in it."
 )
 CENSORED = (
-    "What was measured while pods were at their limit is what they served, not what was asked: shortage in such "
+    "What was measured while pods were at their limit is the served demand, not the requested one: shortage in such "
     "minutes is understated, for every policy alike."
 )
 WITHIN = (
@@ -207,7 +207,7 @@ WITHIN = (
     "not seen."
 )
 NODES_LIMIT = "Pods start after the stated times whatever the nodes hold: no waiting for a node, no eviction."
-PAID = "A pod is paid for from the moment it is asked for, and stops at once when it is not wanted any more."
+PAID = "A pod costs from its request on, and stops at once when it is removed."
 REPLAY_LIMITS = (REACTION, CENSORED, WITHIN, NODES_LIMIT, PAID)
 
 

@@ -122,7 +122,7 @@ def assumptions_section(assumed: Assumptions, origin: str) -> str:
     start_ups = ", ".join(f"{start_up.total_seconds():g} s" for start_up in assumed.start_ups)
     timing = assumed.timing
     text = (
-        f"Pods serve {start_ups} after they are asked for; the HPA syncs every {timing.sync.total_seconds():g} s and "
+        f"Pods serve {start_ups} after they are requested; the HPA syncs every {timing.sync.total_seconds():g} s and "
         f"sees a minute {timing.metrics_delay.total_seconds():g} s after its end; a decision counts "
         f"{timing.decision_delay.total_seconds():g} s after its minute. Demand: {origin}."
     )

@@ -143,7 +143,7 @@ def print_played(whole: Comparison) -> None:
     print_text("", *sentences(whole), "")
     print_text(
         f"Unserved demand is above what the ready pods carry, minutes short are those with any. A pod carries its CPU "
-        f"request, serves {start_up} after it is asked for and is paid for from then on. With forecaster: the "
+        f"request, serves {start_up} after it is requested and costs from then on. With forecaster: the "
         "recommended count as the HPA's floor.",
         BENEFIT_MEANS,
         *left_out_lines(whole.left_out),

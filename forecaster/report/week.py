@@ -100,7 +100,7 @@ def _size_columns(week: WeekOutcome) -> list[PrintedColumn]:
 
 
 LOST = (
-    "As Prometheus tells it of the limits that were in force: kills by the restarts that followed them, and the time "
+    "From Prometheus, with the limits that were in force: kills by the restarts that followed them, and the time "
     "for which CPU limits held containers back. Workloads without either are left out."
 )
 LOSSES_SPOKEN = "OOM kills and time held back by CPU limits, as they happened:"

@@ -39,7 +39,7 @@ COLUMNS_OF_DEFAULTS = (
     ("Age", "date", ".metadata.creationTimestamp"),
 )
 DESCRIPTIONS = {
-    AUTOSCALER: "The policy of one workload, what is recommended for it, and why.",
+    AUTOSCALER: "The policy of one workload, its recommendation, and why.",
     DEFAULTS: "Defaults of the policies of the workloads that it selects. Of several the later name wins, key by key.",
 }
 HEAD = "# Made by `python -m deploy.generate` of the settings of a policy (forecaster/resources/schema.py).\n"
@@ -66,7 +66,7 @@ def definitions() -> tuple[Document, Document]:
             "name": {**name, "description": "Its name."},
         },
     }
-    policy["description"] = "A layer of the policy: what is left out stays as the layers below state it."
+    policy["description"] = "A layer of the policy: fields left out stay as the layers below state them."
     autoscaler = {**policy, "required": ["scaleTargetRef"], "properties": {"scaleTargetRef": target, **properties}}
     match = {**schema_of(PolicySelector, filled=True), "default": {}}
     defaults = {**policy, "properties": {"match": match, **properties}}

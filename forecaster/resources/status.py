@@ -46,7 +46,7 @@ class AutoscalerStatus(Wire, frozen=True):
     mode: Annotated[str, described("The mode in force, by all layers of the policy.")] = ""
     current_replicas: Annotated[int | None, described("Replicas that there are.")] = None
     recommended_replicas: Annotated[int | None, described("Replicas that are recommended; absent while held.")] = None
-    forecast_peak: Annotated[str, described("The forecast peak of the signal that asks for most.")] = ""
+    forecast_peak: Annotated[str, described("The forecast peak of the signal that needs most replicas.")] = ""
     gate: Annotated[str, described("State of the forecast: learning, observing, acting or held back.")] = ""
     reason: Annotated[str, described("Reason of the latest decision.")] = ""
     message: Annotated[str, described("The latest decision in a sentence.")] = ""
@@ -140,7 +140,7 @@ def _ready(resource: AutoscalerResource, decided: Decided) -> ConditionState:
 
 
 def _acting(decided: Decided) -> ConditionState:
-    """Whether the forecast has its say."""
+    """Whether the forecast acts."""
     recommendation = decided.recommendation
     if recommendation is None:
         return ConditionState("Unknown", "TargetNotFound")

@@ -161,5 +161,5 @@ class IntegrationPages:
             return entry
         value, offer = answer(table, request, moment), table.published(entry)
         if not isinstance(value, OfferedValue) or offer is None:
-            return value if not isinstance(value, OfferedValue) else NotThere("nothing is offered of it")
+            return value if not isinstance(value, OfferedValue) else NotThere("it has no offer")
         return OfferedCount(value, offer, table.recommendation(entry).replicas.message)

@@ -170,8 +170,8 @@ class CountRequests:
 FAMILIES = {
     DEMAND_METRIC: "Demand to scale by, in the signal's unit: the external metric of this name.",
     REPLICAS: "Replicas to scale to, before the HPA's own stabilization and bounds: the external metric of this name.",
-    FLOOR: "Least replicas that the forecast asks for: the external metric of this name.",
-    "forecaster_workload_replicas": "Replicas asked for now.",
+    FLOOR: "Least replicas by the forecast: the external metric of this name.",
+    "forecaster_workload_replicas": "Requested replicas.",
     "forecaster_workload_recommended_replicas": "Replicas with stabilization and bounds; absent while holding.",
     "forecaster_workload_measured": "Latest measured demand, in the signal's unit.",
     "forecaster_workload_sampled_timestamp_seconds": "Instant of the latest sample of a signal.",
@@ -189,7 +189,7 @@ GaugeSample = tuple[str, str, float]
 
 
 class TableGauges:
-    """Compressed gauges of the latest table that was asked for: their text repeats much ten thousand times."""
+    """Gauges of the latest requested table, compressed, because their text repeats the same ten thousand times."""
 
     def __init__(self) -> None:
         self._table: PublishedTable | None = None

@@ -160,8 +160,8 @@ TABLE_COLUMNS = (
     ("Workload", "The workload that the value belongs to."),
     ("Signal", "Which demand; empty for counts."),
     ("Value", "Cores, bytes, requests per second or replicas."),
-    ("Source", "forecast, measured, or what is said while neither is known."),
-    ("Age", "Of the newest sample behind the value."),
+    ("Source", "forecast, measured, or the answer while neither is known."),
+    ("Age", "Time of the latest sample behind the value."),
 )
 
 

@@ -207,7 +207,7 @@ class RecommendationPages:
     async def readyz(self, _request: Request) -> Response:
         """200 from the first table on, however old it grows: a process that is not ready cannot abstain either."""
         if why := self._fault():
-            remedy = "Callers cannot be told apart before that is mended."
+            remedy = "Callers cannot be distinguished before that is mended."
             raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, why, remedy)
         table = self.table()
         version, workloads = table.meta.version, table.rows

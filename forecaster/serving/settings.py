@@ -49,12 +49,12 @@ class SecureSettings(Section):
     service: str = Field(
         "",
         pattern=r"^$|^[^/]+/[^/]+$",
-        description="NAMESPACE/NAME of our Service. With it, an API group that another one serves is noticed and told.",
+        description="NAMESPACE/NAME of our Service. With it, an API group of another Service is reported.",
     )
     certified_reviews: bool = Field(
         default=False,
         description="Whether /admit/pods answers only the certificate that the API server shows as the front proxy. "
-        "The API server has to be told to show it to webhooks: docs/vertical.md.",
+        "The API server has to be configured to show it to webhooks: docs/vertical.md.",
     )
     upstream: UpstreamSettings = UpstreamSettings()
 

@@ -29,7 +29,7 @@ KNOWN_MINUTES = 3
 
 
 class HistorySettings(BaseModel):
-    """How much history is kept in memory, 4 bytes for each workload, signal and point."""
+    """Length of the history in memory, 4 bytes for each workload, signal and point."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
 

@@ -190,7 +190,7 @@ def probe_state(directory: Path) -> list[Check]:
 
 
 class StateSettings(Section):
-    """What outlives the process."""
+    """State that outlives the process."""
 
     directory: Path = Field(
         Path("forecaster-state"), description="Directory of snapshot, table and the SQLite database."
@@ -210,10 +210,10 @@ class StateSettings(Section):
     secret: str = Field(
         "",
         pattern=r"^([a-z0-9.-]+/[a-z0-9.-]+)?$",
-        description="NAMESPACE/NAME of a Secret with a checkpoint of what was learned, and the key if no `key_file` is "
+        description="NAMESPACE/NAME of a Secret with a checkpoint of learned state, and the key if no `key_file` is "
         "stated. Without both the key lies in `directory`.",
     )
-    keep: Duration = Field(timedelta(days=30), gt=timedelta(0), description="How long decisions and scores are kept.")
+    keep: Duration = Field(timedelta(days=30), gt=timedelta(0), description="How long decisions and scores are stored.")
 
     @field_validator("database_file")
     @classmethod

@@ -173,7 +173,7 @@ def _watched(
         code = RefusalReason.DEFERRED if pod.status is ResizeStatus.DEFERRED else RefusalReason.IN_PROGRESS
         yield WriteRefusal(pod, code, f"{pod}: its node has not granted the size yet. {pod.node_message}".rstrip(". "))
     elif resized.age(now) >= rules.watch_for:
-        yield ResizeWrite(pod, Change.SETTLE, {}, "it has kept well", resized, settled=True)
+        yield ResizeWrite(pod, Change.SETTLE, {}, "it has proven itself", resized, settled=True)
 
 
 def _worse(pod: ResizablePod, resized: Resized, now: datetime, rules: ResizeSettings) -> str:

@@ -108,7 +108,7 @@ class LearnedShards:
             StoreError: it cannot be written, and will be next time.
         """
         if not self.read:
-            raise StoreError("what shards have learned was not read yet, so nothing is written over it")
+            raise StoreError("the learned state of shards was not read yet, so nothing is written over it")
         changed = {shard: state for shard, state in self.by_shard.items() if self._written.get(shard) is not state}
         if changed:
             self.store.write(self.shards, changed)

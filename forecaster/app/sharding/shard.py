@@ -149,7 +149,7 @@ class _RunningShard:
         fleet, report, learned = cast("_DecidedShard", self.decided)
         rows = len(task.inventory.workloads)  # one that is held because it is listed no more is behind these
         if fleet.ids[:rows] != task.inventory.ids:
-            raise ValueError("the workloads of the answer are not those that were asked for")
+            raise ValueError("the workloads of the answer are not the requested ones")
         numbers, sizes = fleet.numbers.take(np.arange(rows)), self.sizes.since(task.sizes_since, fleet, rows)
         return ShardResult(task.shard, numbers, sizes, report, learned)
 

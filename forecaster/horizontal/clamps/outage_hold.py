@@ -152,8 +152,8 @@ class Missing(NamedTuple):
 
 _UNSEEN = {
     NO_SAMPLE: "no sample",
-    IMPOSSIBLE: "what was measured is no amount",
-    INCOMPLETE: "what was measured is part of a sum",
+    IMPOSSIBLE: "the measured value is not a valid amount",
+    INCOMPLETE: "the measured value is part of a sum",
 }
 
 

@@ -2,7 +2,7 @@
 
 import { decoded } from "./api.js";
 
-/** State of a forecast that has its say. */
+/** State of a forecast that acts. */
 export const ACTING = "acting";
 /** Reasons for which a person has something to do, the worst first. */
 export const BROKEN = ["failed", "source-down", "no-data", "stale", "no-pods", "no-target"];

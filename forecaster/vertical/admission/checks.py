@@ -148,7 +148,7 @@ def _rolled_out(quota: Quota, pod: Pod, before: Pod, context: AdmissionContext) 
         stalls = least_needed(rollout, old, new) > left
         text = f"{quota.name}: {name} {text_of(new, name)} a pod, hard {text_of(quota.hard[name], name)}"
         if stalls and new <= old:
-            yield note(QUOTA, f"{quota.name}: {name} is used up: no new pod gets through, whatever it asks")
+            yield note(QUOTA, f"{quota.name}: {name} is used up: no new pod gets through, whatever it requests")
         elif stalls:
             fit = pods_until_stall(rollout, old, new, left)
             yield refused(QUOTA, f"{text}: the rollout would stall after {fit} of {rollout.replicas} pods")

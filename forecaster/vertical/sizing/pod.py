@@ -106,11 +106,11 @@ def _resource(
     """Request and limit, None for today's, and how they came about."""
     sized = container.of(metric)
     if sized is None:
-        return None, "no usage known, kept"
+        return None, "no usage known, unchanged"
     if metric in beside.stay:
-        return None, "kept, the HPA acts on its utilization"
+        return None, "unchanged, the HPA acts on its utilization"
     if not container.knows(metric):
-        return None, f"{container.days * 24:.1f} h of usage, kept; a day is the least"
+        return None, f"{container.days * 24:.1f} h of usage, unchanged; it takes a day"
     factor = beside.factors.get(metric, 1.0)
     if factor != 1:
         limit = None if sized.limit is None else sized.limit * factor

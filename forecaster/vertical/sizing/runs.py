@@ -105,7 +105,7 @@ def _memory(panel: ContainerPanel, peaks: Shares, chance: NDArray[np.float64], p
 
 def _sizing(spec: ContainerSpec, runs: Runs, cpu: ChosenSize | None, memory: ChosenSize | None) -> ContainerSizing:
     if memory is None:
-        few = f"{len(runs.memory)} completed runs are known, and {MIN_RUNS} are the least; kept"
+        few = f"{len(runs.memory)} completed runs are known, it takes {MIN_RUNS}; unchanged"
         return ContainerSizing(spec.name, spec.resources, note=few)
     largest, run = max((peak, run) for run, peak in runs.memory.items())
     count = len(runs.memory)

@@ -90,7 +90,7 @@ class TestCommand:
 
     def test_what_is_kept_says_why_in_words(self) -> None:
         printed = run("recommend", "--demo", "shop/checkout").output
-        assert "cpu: kept, the HPA acts on its utilization" in printed
+        assert "cpu: unchanged, the HPA acts on its utilization" in printed
         assert "scaled-by-size" not in printed
 
     def test_money_has_the_currency_of_the_settings(self, tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ def test_a_zone_is_another_share() -> None:
 def test_where_no_place_is_known_nothing_is_added_and_the_count_says_so() -> None:
     found, told = cycled(NO_SPREAD, "zone")
     assert found.recommended_replicas == NEEDED
-    assert "survive zone adds nothing: it is not known in which zone its pods are, live facts tell it" in told
+    assert "survive zone adds nothing: it is not known in which zone its pods are; enable live facts" in told
 
 
 def test_where_all_pods_are_on_one_node_a_single_one_is_added() -> None:

@@ -51,7 +51,7 @@ def test_after_ctrl_c_the_rest_is_done_with_what_is_known_and_optional_work_is_l
     assert steps.run("observations", ctrl_c, 3) == 3
     assert steps.optional("fits", lambda: 1, 0) == 0
     assert steps.run("decisions", lambda: 5, 0) == 5
-    assert steps.failures == ["interrupted in observations: only what was known by then is in it"]
+    assert steps.failures == ["interrupted in observations: it has only the results until then"]
     with pytest.raises(KeyboardInterrupt):
         steps.run("offers", ctrl_c, 0)
 

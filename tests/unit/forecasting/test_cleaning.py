@@ -106,7 +106,9 @@ def test_in_an_outage_what_is_usual_is_expected() -> None:
     gone.usage[-6:] = 0.01
     ahead = forecast(gone)
     assert ahead.median == pytest.approx(3.8, abs=0.4)
-    assert ahead.note.startswith("now outage and return: what is usual stands in; 0.3% of the last week is masked")
+    assert ahead.note.startswith(
+        "now outage and return: the usual demand is used instead; 0.3% of the last week is masked"
+    )
 
 
 def test_a_newest_value_at_the_limit_is_no_false_low() -> None:

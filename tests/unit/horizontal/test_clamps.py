@@ -215,4 +215,4 @@ class TestWorth:
         asleep = workload(replicas=0, autoscaler=hpa(EACH_ONE))
         one = decided(outlooks(requests=0.0, requests_ahead=2.0), of=asleep, under=under)
         assert isinstance(one.replicas, Hold)
-        assert "no pod is asked for" in one.replicas.message
+        assert "no pod is requested" in one.replicas.message

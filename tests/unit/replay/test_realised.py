@@ -65,7 +65,7 @@ def test_decisions_ahead_of_every_jump_are_worth_their_pods() -> None:
     assert one.curves["hpa"].own.missing > 0
     assert one.curves["decided"].own.missing == 0
     assert one.benefit("decided") is Benefit.BETTER
-    assert found.left_out == {CART.id: "no decision about it was kept for that time"}
+    assert found.left_out == {CART.id: "no decision about it is recorded for that time"}
 
 
 def test_decisions_after_every_jump_are_named_as_a_loss() -> None:

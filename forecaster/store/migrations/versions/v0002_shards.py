@@ -1,4 +1,4 @@
-"""What was learned of the workloads of each shard."""
+"""State learned from the workloads of each shard."""
 
 import sqlalchemy as sa
 from alembic import op
