@@ -37,8 +37,8 @@ LONGEST_NAME = 253
 
 
 def may_be_a_name(text: str) -> bool:
-    """Whether an object may have this name, as far as it takes to show it: any pod exports series with any labels."""
-    return 0 < len(text) <= LONGEST_NAME and text.isprintable()
+    """Whether an object may have this name, as far as it takes to show it anywhere: any pod exports any series."""
+    return len(text) <= LONGEST_NAME and text[:1].isalnum() and text.isprintable()
 
 
 LEADERS = {"LeaderWorkerSet": "StatefulSet"}

@@ -170,9 +170,9 @@ def test_odd_names_stay_as_they_are() -> None:
     assert workload_of(odd) == WorkloadId("ä/ö", "K", 'w"\\')
 
 
-@pytest.mark.parametrize("name", ["a\nb", "a\u2028b", "\0", "x" * 254])
+@pytest.mark.parametrize("name", ["a\nb", "a\u2028b", "\0", "x" * 254, "=1+1", "+1", "-1", "@a"])
 @pytest.mark.parametrize("label", WEB)
-def test_a_name_that_makes_lines_of_its_own_is_none(label: str, name: str) -> None:
+def test_a_name_that_makes_lines_or_is_a_formula_of_a_spreadsheet_is_none(label: str, name: str) -> None:
     assert workload_of(WEB | {label: name}) is None
 
 
