@@ -141,10 +141,10 @@ class Completeness:
         if self.begun:
             return list(gaps)
         self.begun, back = True, now - MANY_COLUMNS * MINUTE
-        newest = {
+        current = {
             gap for gap in gaps if gap.signal == CPU and gap.step == MINUTE and gap.end == now and gap.start > back
         }
-        return [replace(gap, start=back) if gap in newest else gap for gap in gaps]
+        return [replace(gap, start=back) if gap in current else gap for gap in gaps]
 
     def due_again(self, signals: Sequence[Signal], now: datetime) -> list[Gap]:
         """Instants that were incomplete and are worth another question."""

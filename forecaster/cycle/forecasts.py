@@ -18,7 +18,7 @@ from forecaster.domain.amounts import duration_text
 from forecaster.domain.signal import PODS, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.errors import unexpected
-from forecaster.forecasting.peaks import LEVELS, LOW, NEVER_SEEN, PeakForecasts, at_quantile
+from forecaster.forecasting.peaks import LEVELS, LOW, NO_HISTORY_YET, PeakForecasts, at_quantile
 from forecaster.horizontal.codes import INCOMPLETE, KNOWN, NO_SAMPLE, STALE
 from forecaster.horizontal.row import ForecastDetails
 
@@ -70,7 +70,7 @@ def demands_of(
 ) -> Demands:
     """Read the latest demand; `latest_caches` has incomplete values, which history leaves out."""
     usage = usage_of(history, rows.static.driven, rows.workloads, throttled, rows.static.zones)
-    recent = {signal: history.window(signal, MINUTE).newest(RECENT_SPAN) for signal in history.signals}
+    recent = {signal: history.window(signal, MINUTE).latest(RECENT_SPAN) for signal in history.signals}
     return Demands({signal: latest(window, latest_caches.get(signal)) for signal, window in recent.items()}, usage)
 
 
@@ -261,7 +261,7 @@ def _too_short(known: float, least: float) -> bytes:
 def _details_of(peaks: PeakForecasts, note: int, model: int, window: tuple[float, float]) -> ForecastDetails:
     """Describe a forecast by the positions of its note and, from 1, its model; a negative note means no forecast."""
     if note < 0:
-        return ForecastDetails(NEVER_SEEN)
+        return ForecastDetails(NO_HISTORY_YET)
     if not model:
         return ForecastDetails(peaks.notes[note])
     return ForecastDetails("", peaks.models[model - 1], *window, peaks.notes[note])
@@ -304,4 +304,4 @@ def usage_of(
 
 
 def _cut(history: Histories, signal: Signal, context: DemandContext | None = None) -> FreshHistory:
-    return fresh(history.window(signal, FIVE_MINUTES), history.window(signal, MINUTE).newest(RECENT_SPAN), context)
+    return fresh(history.window(signal, FIVE_MINUTES), history.window(signal, MINUTE).latest(RECENT_SPAN), context)

@@ -1,4 +1,4 @@
-"""Time until new pods serve: measured on watched pods, else on the scale-ups of each workload."""
+"""Time until new pods serve: measured on observed pods, else on the scale-ups of each workload."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from forecaster.horizontal.lead_time import (
     lead_time,
     measured,
     measured_on_pods,
-    watched,
+    observed,
     with_pods,
 )
 
@@ -130,7 +130,7 @@ class LeadTimes:
             counts = (workload.replicas, workload.ready_replicas)
             if self.counts.get(workload.id) != counts:
                 self.counts[workload.id] = counts
-                self.watches[workload.id] = self._watched(workload, now)
+                self.watches[workload.id] = self._observed(workload, now)
 
     def of(self, id_: WorkloadId, policy: HorizontalPolicy) -> LeadTime:
         """The lead time in force and where it comes from; `policy` as its owner states it."""
@@ -194,9 +194,9 @@ class LeadTimes:
         image = self.image_of.get(id_)
         return self.images.get(_image_key(id_, image), UNWATCHED) if image else UNWATCHED
 
-    def _watched(self, workload: Workload, now: datetime) -> ScaleUpWatch:
+    def _observed(self, workload: Workload, now: datetime) -> ScaleUpWatch:
         before = self.watches.get(workload.id, UNWATCHED)
-        return watched(before, workload.replicas, workload.ready_replicas, now, delay=self.interval)
+        return observed(before, workload.replicas, workload.ready_replicas, now, delay=self.interval)
 
     def forget_others(self, known: Container[WorkloadId]) -> None:
         """Keep these workloads only."""

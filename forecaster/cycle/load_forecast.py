@@ -22,7 +22,7 @@ from forecaster.domain.window import DAY, FIVE_MINUTES
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan, further_peaks
 from forecaster.forecasting.peaks import HIGH, LEVELS, LOW, MEDIAN, PeakForecasts
 from forecaster.horizontal.targets import PodTarget, Unusable, stated_pod, targets_of
-from forecaster.vertical.nodes.joint_samples import FEWEST_SAMPLES, DemandWindow, past_ranks, ranks_together, samples
+from forecaster.vertical.nodes.joint_samples import FEWEST_SAMPLES, DemandWindow, equal_ranks, past_ranks, samples
 from forecaster.vertical.sizing.load_forecast import LoadForecast, PeakQuantiles, PodCounts, PodLoad, load_forecast
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def _ranks(history: Histories, signal: Signal, ids: Sequence[WorkloadId]) -> tup
     past = np.asarray(values_of(history.window(signal, FIVE_MINUTES), ids), float)
     ranks = past_ranks(past, timedelta(days=1) // FIVE_MINUTES, _BLOCK // FIVE_MINUTES)
     if ranks.shape[1] < FEWEST_SAMPLES:
-        return ranks_together(len(ids)), False
+        return equal_ranks(len(ids)), False
     return ranks, True
 
 
@@ -231,4 +231,4 @@ def _as_many(ranks: Floats, count: int) -> Floats:
     """Use equal numbers of samples for both resources: where histories differ in length, the latest ones."""
     if ranks.shape[1] >= count:
         return ranks[:, ranks.shape[1] - count :]
-    return ranks_together(ranks.shape[0], count)
+    return equal_ranks(ranks.shape[0], count)

@@ -115,7 +115,7 @@ class Cycle:
         decided = steps.run("decisions", lambda: self._decide(targets, rows, known, now), None)
         if decided is None:
             decided = held_all(targets.inventory.workloads, Reason.FAILED, "deciding failed for all", now)
-        unkept: Sequence[str] = steps.run("offers", lambda: self.effects.publish(targets, decided, now), ())
+        unrecorded: Sequence[str] = steps.run("offers", lambda: self.effects.publish(targets, decided, now), ())
         effected = self.effects.act(steps, now)
         if not self.learns_first:
             learned = self._learn(steps, targets, rows, demands, now)
@@ -124,7 +124,7 @@ class Cycle:
         ages = known.ages()
         early = (*(missing or _silent(targets, ages)), *learned.unread, *known.failures, *learned.gates.failures)
         unwritten = [line for outcome in effected.values() for line in outcome.failures]
-        late = (*failed, *unkept, *scored.unkept, *steps.failures, *unwritten)
+        late = (*failed, *unrecorded, *scored.unrecorded, *steps.failures, *unwritten)
         report = CycleReport(
             at=now,
             steps=steps.seconds,
@@ -280,7 +280,7 @@ class Scored(NamedTuple):
     """Forecasts that matured, and why they could not be recorded."""
 
     scores: tuple[ForecastScore, ...] = ()
-    unkept: tuple[str, ...] = ()
+    unrecorded: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)

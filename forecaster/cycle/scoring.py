@@ -59,7 +59,7 @@ class Scoring:
         ripe = [forecast for forecast in self.pending if forecast.peaks.until <= now]
         self.pending = [forecast for forecast in self.pending if forecast.made_at <= now < forecast.peaks.until]
         self.pending += [
-            Pending(now, signal, peaks.some(self.turn, SCORING_ROUNDS))
+            Pending(now, signal, peaks.sample(self.turn, SCORING_ROUNDS))
             for signal, spans in forecasts.peaks.items()
             for peaks in spans.values()
         ]

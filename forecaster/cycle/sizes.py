@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 SIZING_ROUNDS = 60
 """A workload is sized anew once in so many cycles: hourly, with a cycle a minute."""
 _SIGNALS = (CPU, MEMORY, PODS)
-SIZED_FIRST = 256
+MAX_NEW_SIZES = 256
 """Workloads without a size that get one together, and more of them while there is time: no peak of memory."""
 _CHUNK = 128
 """Number of workloads sized in one batch; inputs and results take about 0.9 MiB for each."""
@@ -48,7 +48,7 @@ class PodSizes:
 
     known: dict[WorkloadId, PodSizing] = field(default_factory=dict)
     turn: int = 0
-    first: int = SIZED_FIRST
+    first: int = MAX_NEW_SIZES
     """Workloads without a size that get one together, at most."""
 
     def renew(

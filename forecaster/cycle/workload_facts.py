@@ -86,7 +86,7 @@ def facts_of(cycle: Cycle, id_: WorkloadId) -> WorkloadFacts | None:
     try:
         known = cycle.targets.inventory.workloads if cycle.targets else ()
         workload = next((workload for workload in known if workload.id == id_), None)
-        return None if workload is None else _facts(cycle, workload, dict(_kept(cycle, workload)))
+        return None if workload is None else _facts(cycle, workload, dict(_series_of(cycle, workload)))
     finally:
         cycle.writing.release()
 
@@ -127,7 +127,7 @@ def _containers(cycle: Cycle, id_: WorkloadId) -> Iterator[ContainerRecord]:
         yield ContainerRecord(container.name, points, resources, image)
 
 
-def _kept(cycle: Cycle, workload: Workload) -> Iterator[tuple[str, EncodedSeries]]:
+def _series_of(cycle: Cycle, workload: Workload) -> Iterator[tuple[str, EncodedSeries]]:
     for signal in (*cycle.history.signals, PODS):
         minutes, weeks = (_points(cycle, signal, step, workload.id) for step in (MINUTE, FIVE_MINUTES))
         if minutes is not None and weeks is not None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Amounts = NDArray[np.floating]
 
 
-SEEN = 0.99
+CARRIED_QUANTILE = 0.99
 """Rank of the load per pod under which service was good: what is known to work, not the one lucky minute."""
 STRAIN = 0.05
 """Rank among the loads of strained minutes: the pods were too full there, so they carry less."""
@@ -77,7 +77,7 @@ def learned(
     good, bad = load_per_pod[known & ~strained], load_per_pod[known & strained]
     if not len(good) and not len(bad):
         return replace(before, version=version)
-    carried = max(float(np.quantile(good, SEEN)) if len(good) else 0.0, before.amount)
+    carried = max(float(np.quantile(good, CARRIED_QUANTILE)) if len(good) else 0.0, before.amount)
     bound = float(np.quantile(bad, STRAIN)) if len(bad) else np.inf
     observed = max(min(carried, bound, most), target)
     minutes = before.minutes + each * int(known.sum())

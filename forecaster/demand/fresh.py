@@ -46,9 +46,9 @@ class FreshHistory:
     zones: Mapping[WorkloadId, str] = field(default_factory=dict)
     """Time zones of workloads whose days follow a clock that changes; those in UTC are absent."""
 
-    def rows(self, rows: Rows, newest: int | None = None) -> NDArray[np.float32]:
+    def rows(self, rows: Rows, count: int | None = None) -> NDArray[np.float32]:
         """[series, time] of some rows, by default of all columns; a copy but for a slice at the clock's own cut."""
-        columns = self.weeks.values.shape[1] if newest is None else newest
+        columns = self.weeks.values.shape[1] if count is None else count
         taken, recent = self.weeks.values[:, self.weeks.values.shape[1] - columns :][rows], self.recent[rows]
         if not recent.shape[1]:
             return taken
@@ -65,8 +65,8 @@ def fresh(weeks: Window, minutes: Window, context: DemandContext | None = None) 
     if minutes.end <= weeks.end:
         return FreshHistory(weeks, np.empty((len(weeks.keys), 0), np.float32), weeks.end, minutes, context)
     points = min(minutes.values.shape[1] // width, weeks.values.shape[1])
-    newest = minutes.values[:, minutes.values.shape[1] - points * width :].reshape(-1, points, width)
-    return FreshHistory(weeks, _aligned(_means(newest), minutes, weeks), minutes.end, minutes, context)
+    latest = minutes.values[:, minutes.values.shape[1] - points * width :].reshape(-1, points, width)
+    return FreshHistory(weeks, _aligned(_means(latest), minutes, weeks), minutes.end, minutes, context)
 
 
 def _means(bins: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -91,9 +91,9 @@ def _aligned(recent: NDArray[np.float32], minutes: Window, weeks: Window) -> NDA
     return result
 
 
-def values_of(window: Window, ids: Sequence[WorkloadId], newest: int | None = None) -> NDArray[np.float32]:
+def values_of(window: Window, ids: Sequence[WorkloadId], count: int | None = None) -> NDArray[np.float32]:
     """[workload, time] of the latest columns, by default of all; gaps for those that have no row; a copy."""
-    columns = window.values.shape[1] if newest is None else newest
+    columns = window.values.shape[1] if count is None else count
     at = rows_among(ids, window.row)
     values = np.full((len(ids), columns), np.nan, np.float32)
     values[at >= 0] = window.values[at[at >= 0], window.values.shape[1] - columns :]

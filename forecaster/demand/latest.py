@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Columns = NDArray[np.int64]
 
 Column = TypeVar("Column", np.float64, np.int64)
-NEVER_SEEN_AT = -(2**62)
+NEVER = -(2**62)
 """Epoch seconds of what never was."""
 LATEST_COLUMNS = 10
 """Columns of a block that can hold a latest value; older ones are stale by any policy."""
@@ -113,7 +113,7 @@ class Latest:
 
 _FLOATS = [(name, "f8") for name in ("value", "part", "actual", "expected")]
 _LatestValue = np.dtype([*_FLOATS, ("at", "i8"), ("part_at", "i8"), ("code", "i1")])
-_NOTHING = np.array([(np.nan, np.nan, np.nan, np.nan, NEVER_SEEN_AT, NEVER_SEEN_AT, COMPLETE)], _LatestValue)
+_NOTHING = np.array([(np.nan, np.nan, np.nan, np.nan, NEVER, NEVER, COMPLETE)], _LatestValue)
 
 
 class LatestCache:
@@ -142,8 +142,8 @@ class LatestCache:
     def ended(self, now: datetime) -> None:
         """Forget what lies after `now`, where the clock went back."""
         at, latest = int(now.timestamp()), self._latest
-        latest["at"][latest["at"] > at], latest["code"][latest["part_at"] > at] = NEVER_SEEN_AT, COMPLETE
-        latest["part_at"][latest["part_at"] > at] = NEVER_SEEN_AT
+        latest["at"][latest["at"] > at], latest["code"][latest["part_at"] > at] = NEVER, COMPLETE
+        latest["part_at"][latest["part_at"] > at] = NEVER
 
     def others(self, ids: Sequence[WorkloadId], since: datetime) -> list[WorkloadId]:
         """The workloads with a complete value since then that are not among these."""
@@ -165,7 +165,7 @@ class LatestCache:
             at = rows_among(ids, row)
         merged = np.repeat(_NOTHING, len(row))
         merged[at] = self._latest
-        there = merged["at"] != NEVER_SEEN_AT
+        there = merged["at"] != NEVER
         values = np.where(there, merged["value"], _longer(latest.values, len(new), np.nan))
         silent = np.where(there, _silent(merged["at"], latest), _longer(latest.silent, len(new), latest.columns))
         part_silent = _silent(merged["part_at"], latest)

@@ -182,7 +182,7 @@ def cleaned(part: CleanedPart, traits: Traits, history: Floats) -> Cleaned:
     value, but never lowered; an outage is replaced by the usual value, or by a gap where there is none.
     """
     demand = _without_warm_up(part, traits)
-    why = _held_down(part, traits)
+    why = _censored(part, traits)
     rows = np.flatnonzero(why[:, part.lead :].any(axis=1) | censored.may_hold_outages(part.usage, traits.level))
     if len(rows):
         demand[rows], why[rows] = _stood_in(demand[rows], why[rows], history[rows])
@@ -197,7 +197,7 @@ def _without_warm_up(part: CleanedPart, traits: Traits) -> Floats:
     return demand
 
 
-def _held_down(part: CleanedPart, traits: Traits) -> Codes:
+def _censored(part: CleanedPart, traits: Traits) -> Codes:
     why = np.zeros(part.usage.shape, np.uint8)
     why[censored.on_ceiling(part.usage, traits.ceiling)] = Masked.CEILING
     why[censored.at_maximum(part.usage, part.pods, traits.most, traits.capacity)] = Masked.MAXIMUM

@@ -74,9 +74,9 @@ def unusual(starts: Starts, usual: Floats, minutes: int) -> Starts:
     return starts.take((starts.excess <= 0) | (bump <= starts.excess / 2))
 
 
-def with_starts(remembered: Floats, starts: Starts) -> Floats:
+def with_starts(before: Floats, starts: Starts) -> Floats:
     """[workload, start] what a pod used to start, latest last, after these."""
-    out = remembered.copy()
+    out = before.copy()
     for row, each in zip(starts.row.tolist(), (starts.excess / starts.pods).tolist(), strict=True):
         out[row, :-1], out[row, -1] = out[row, 1:].copy(), each
     return out
@@ -126,5 +126,5 @@ def _rises(pods: Floats) -> Floats:
 def _held(values: Floats) -> Floats:
     """The latest known value up to each column; NaN before the first."""
     known = ~np.isnan(values)
-    newest = np.maximum.accumulate(np.where(known, np.arange(values.shape[1]), 0), axis=1)
-    return np.asarray(np.take_along_axis(values, newest, axis=1))
+    last = np.maximum.accumulate(np.where(known, np.arange(values.shape[1]), 0), axis=1)
+    return np.asarray(np.take_along_axis(values, last, axis=1))

@@ -70,7 +70,7 @@ class Window:
         """Instant of the latest column."""
         return self.start + (int(self.values.shape[1]) - 1) * self.step
 
-    def newest(self, span: timedelta) -> Window:
+    def latest(self, span: timedelta) -> Window:
         """Return its latest columns, at most as many as `span` holds; a view, too."""
         older = int(self.values.shape[1]) - span // self.step
         if older <= 0:

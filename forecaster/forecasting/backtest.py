@@ -74,10 +74,10 @@ def backtests(
 def _peaks(panel: Panel, model: str, ticks: NDArray[np.intp], measured: Floats, reach: int) -> Floats:
     """Return the peaks; where the window ends within the known bin, its value is the peak."""
     width = panel.step // MINUTE
-    newest, known = (ticks - 1) // width, (ticks - 1) % width + 1
+    latest, known = (ticks - 1) // width, (ticks - 1) % width + 1
     steps = np.maximum(-(-(reach - (width - known)) // width), 0)
     counts, which = np.unique(np.maximum(steps, 1), return_inverse=True)
-    origins, origin = np.unique(newest, return_inverse=True)
+    origins, origin = np.unique(latest, return_inverse=True)
     windows = [StepWindow(1, count) for count in counts.tolist()]
     if model in BY_PRIOR:
         peaks = backtested_peaks(panel, windows, LEVELS, origins, similar=BY_PRIOR[model])

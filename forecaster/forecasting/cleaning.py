@@ -184,10 +184,10 @@ def open_from(end: int) -> int:
 
 def _starts(group: ShardHistory, weeks: Floats, before: Cleaning | None) -> Floats:
     """Return the usage of starting pods, updated by the latest hours; no start is counted twice."""
-    remembered = before.starts if before else np.full((len(group.ids), STARTS_HELD), np.nan)
+    known_starts = before.starts if before else np.full((len(group.ids), STARTS_HELD), np.nan)
     minutes, pods = group.history.minutes, group.context.pods.minutes
     if not group.context.signal.warm_up or minutes is None or pods is None or minutes.end != pods.end:
-        return remembered
+        return known_starts
     count = min(minutes.values.shape[1], pods.values.shape[1])
     usage, ready = (values_of(window, group.ids, count) for window in (minutes, pods))
     starts = starts_of(usage, ready)
@@ -195,8 +195,8 @@ def _starts(group: ShardHistory, weeks: Floats, before: Cleaning | None) -> Floa
         again = count - (minutes.end - before.searched_until) // minutes.step - (DURING + AFTER - 1)
         starts = starts.take(starts.column >= again)
     if not len(starts.row):
-        return remembered
-    return with_starts(remembered, unusual(starts, other_days(weeks, 0, COLUMNS_A_DAY).usual, count))
+        return known_starts
+    return with_starts(known_starts, unusual(starts, other_days(weeks, 0, COLUMNS_A_DAY).usual, count))
 
 
 def _part(group: ShardHistory, usage: Floats, lead: int) -> CleanedPart:
@@ -223,8 +223,8 @@ def _ready(group: ShardHistory, count: int) -> Floats:
     if pods.minutes is not None and pods.minutes.keys and known:
         # Pods that came in the last minute are a fifth of themselves in the mean.
         place = _rows_of(pods.minutes, group)
-        newest = np.where(place >= 0, pods.minutes.values[place, -1], np.float32(np.nan))
-        ready[:, -1] = np.fmax(ready[:, -1], newest)
+        latest = np.where(place >= 0, pods.minutes.values[place, -1], np.float32(np.nan))
+        ready[:, -1] = np.fmax(ready[:, -1], latest)
     return np.pad(ready, ((0, 0), (count - known, 0)), constant_values=np.nan)
 
 

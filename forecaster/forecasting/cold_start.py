@@ -92,12 +92,12 @@ def _note(own: str, lender: str) -> str:
 def _ages(history: FreshHistory) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the rows with less than two days, and rows present five days ago: samples of an hour decide."""
     day = DAY // history.weeks.step
-    newest = history.weeks.values[:, -GROWN_DAYS * day :]
-    if newest.shape[1] < GROWN_DAYS * day:
+    recent = history.weeks.values[:, -GROWN_DAYS * day :]
+    if recent.shape[1] < GROWN_DAYS * day:
         return np.zeros(0, np.intp), np.zeros(0, np.intp)
-    absent = np.isnan(newest[:, : max(1, day // 24)]).all(axis=1)
+    absent = np.isnan(recent[:, : max(1, day // 24)]).all(axis=1)
     late, grown = np.flatnonzero(absent), np.flatnonzero(~absent)
     if not (len(late) and len(grown)):
         return late, grown
-    unknown = np.isnan(newest[late])
+    unknown = np.isnan(recent[late])
     return late[unknown[:, : -YOUNG_DAYS * day].all(axis=1) & ~unknown.all(axis=1)], grown

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 LOW, MEDIAN, HIGH = 0.1, 0.5, 0.95
 LEVELS = (LOW, 0.25, MEDIAN, 0.65, 0.8, 0.85, 0.9, HIGH, 0.99)
 """Levels of every model's forecast; a policy's quantile between two of them is interpolated."""
-NEVER_SEEN = "no history yet"
+NO_HISTORY_YET = "no history yet"
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +74,7 @@ class PeakForecasts:
             del known[self.ids[row]]
         return known
 
-    def some(self, first: int, every: int) -> PeakForecasts:
+    def sample(self, first: int, every: int) -> PeakForecasts:
         """Return the forecasts of one in `every` workloads with a forecast, in memory of their own."""
         ids = tuple(islice(self.row, first, None, every))
         rows, place = rows_among(ids, self.place), {id_: row for row, id_ in enumerate(ids)}
@@ -159,7 +159,7 @@ class ModelAnswers:
         self.model[positions] = models if isinstance(models, int) else models[place]
         self.note[positions] = notes if isinstance(notes, int) else notes[place]
 
-    def silent(self, positions: NDArray[np.bool_], reason: str) -> None:
+    def set_unknown(self, positions: NDArray[np.bool_], reason: str) -> None:
         """Write down why nothing was said of these positions."""
         self.values[positions], self.note[positions] = np.nan, self.notes[reason]
 

@@ -178,8 +178,8 @@ class Shards:
             return
         for shard in self.waiting():
             if shard.fitted is None and not shard.failure:
-                newest = panel_of(history, history.rows(shard.rows[:1]), shard.keys[:1])
-                nothing = models.Panel(np.empty((len(shard.ids), 0)), newest.end, newest.step, shard.keys)
+                panel = panel_of(history, history.rows(shard.rows[:1]), shard.keys[:1])
+                nothing = models.Panel(np.empty((len(shard.ids), 0)), panel.end, panel.step, shard.keys)
                 shard.fitted = self.model.stand_in(nothing)
 
     def peaks(
@@ -262,7 +262,7 @@ class Shards:
             mine = shard_of[answer.rows]
             for place in np.unique(mine).tolist():
                 if self.shards[place].fitted is None:
-                    answer.silent(mine == place, self.shards[place].failure or soon)
+                    answer.set_unknown(mine == place, self.shards[place].failure or soon)
 
 
 def mostly(ids: Sequence[WorkloadId], requested: Collection[WorkloadId]) -> bool:

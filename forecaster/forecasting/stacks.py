@@ -49,9 +49,9 @@ def latest_panel(
     if history.context is None or settled is None:
         usage = by_wall_clock(history.rows(rows), ids, history)
         return LatestPanel(panel_of(history, usage, keys), np.zeros(len(keys), np.uint8), settled)
-    newest = cleaned_since(ShardHistory(ids, rows, history, history.context), settled)
-    demand = by_wall_clock(newest.values, ids, history)
-    return LatestPanel(panel_of(history, demand, keys), newest.masked, newest.settled)
+    latest = cleaned_since(ShardHistory(ids, rows, history, history.context), settled)
+    demand = by_wall_clock(latest.values, ids, history)
+    return LatestPanel(panel_of(history, demand, keys), latest.masked, latest.settled)
 
 
 @dataclass(slots=True)
@@ -94,20 +94,20 @@ class Stack:
         samples for this call only: its memory does not grow with the history, but its learned state is updated. Where
         one model of several fails, each shard is called alone.
         """
-        newest = latest_panel(history, self.ids, self.keys, self._rows, self.settled)
+        latest = latest_panel(history, self.ids, self.keys, self._rows, self.settled)
         if len(self.shards) == 1:
-            self._ask_alone(newest.panel, tuple(rows_by_window), now, answers)
+            self._ask_alone(latest.panel, tuple(rows_by_window), now, answers)
         else:
             try:
                 few = few_want(rows_by_window, len(self.ids))
-                self._take(newest.panel, tuple(window for window in rows_by_window if window not in few), answers, few)
+                self._take(latest.panel, tuple(window for window in rows_by_window if window not in few), answers, few)
             except Exception:  # noqa: BLE001  asked alone, one of the shards says which error it is
                 for shard, place in self._places():
                     alone = Stack.of((shard,), self.first + place.start)
                     windows = tuple(window for window, rows in rows_by_window.items() if _any_within(rows, place))
-                    alone._ask_alone(newest.panel.take(place), windows, now, answers)  # noqa: SLF001  of its own class
-        self._settle(newest.settled)
-        return newest.masked
+                    alone._ask_alone(latest.panel.take(place), windows, now, answers)  # noqa: SLF001  of its own class
+        self._settle(latest.settled)
+        return latest.masked
 
     def ask_rows(self, rows: Bins, history: FreshHistory, window: models.StepWindow, answers: ModelAnswers) -> None:
         """Store the forecasts of one window for these rows; one shard is computed as a whole.
@@ -118,9 +118,9 @@ class Stack:
             rows = np.arange(len(self.ids))
         ids, keys = ([every[row] for row in rows.tolist()] for every in (self.ids, self.keys))
         settled = self.settled.part(rows) if self.settled else None
-        newest = latest_panel(history, ids, tuple(keys), self._rows[rows], settled)
+        latest = latest_panel(history, ids, tuple(keys), self._rows[rows], settled)
         with suppress(Exception):  # it may be anybody's
-            model = self._part(rows).update(newest.panel)
+            model = self._part(rows).update(latest.panel)
             answers.take(self.first + rows, tuple(keys), model.forecast_peak(window, LEVELS))
 
     @property
@@ -194,7 +194,7 @@ class Stack:
         Raises:
             Apart: they cannot.
         """
-        fitted, settled = _together([shard.fitted for shard in shards if shard.fitted]), _settled(shards)
+        fitted, settled = _joined([shard.fitted for shard in shards if shard.fitted]), _settled(shards)
         ids = tuple(chain.from_iterable(shard.ids for shard in shards))
         keys = tuple(chain.from_iterable(shard.keys for shard in shards))
         return cls(shards, first, ids, keys, fitted, settled, tuple(shard.fitted for shard in shards))
@@ -204,7 +204,7 @@ class Apart(Exception):
     """Shards that cannot be asked together."""
 
 
-def _together(fitted: Sequence[models.Fitted]) -> models.Fitted:
+def _joined(fitted: Sequence[models.Fitted]) -> models.Fitted:
     first, *others = fitted
     if not others:
         return first

@@ -163,7 +163,9 @@ class ScaleUpWatch(NamedTuple):
     off: int = 0
 
 
-def watched(watch: ScaleUpWatch, replicas: int, ready: int, now: datetime, *, delay: timedelta = DELAY) -> ScaleUpWatch:
+def observed(
+    watch: ScaleUpWatch, replicas: int, ready: int, now: datetime, *, delay: timedelta = DELAY
+) -> ScaleUpWatch:
     """Return the watch after an observation at `now`: a scale-up is over when all pods that it requested are ready.
 
     A scale-up taken back before it is over counts for nothing. One that is over at the first observation has no

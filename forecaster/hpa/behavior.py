@@ -69,7 +69,7 @@ class ScaleEvent(NamedTuple):
     outdated: bool = False
 
 
-def remember(
+def record_recommendation(
     history: PastRecommendations, replicas: int, now: datetime, last_stale_slot: int | None
 ) -> PastRecommendations:
     """HPA rules §10, §11.1: store a recommendation in the last stale slot if there is one, else at the end."""
@@ -124,7 +124,7 @@ def stabilize(
             highest = replicas
         if at < up_edge and at < down_edge:
             stale = slot
-    return min(max(current, lowest), highest), remember(history, recommendation, now, stale)
+    return min(max(current, lowest), highest), record_recommendation(history, recommendation, now, stale)
 
 
 def stabilization_reason(stabilized: int, recommendation: int, current: int) -> Stabilization:

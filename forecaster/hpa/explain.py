@@ -123,7 +123,7 @@ def _summary(story: _Story, place: int, limited: Limited) -> str:
         _tolerance_clause(story, proposal),
         _stabilization_clause(limited),
         _clamp_clause(story, limited),
-        f"it will {_move(story.current, desired.replicas)} and say {_said(story.outcome)}",
+        f"it will {_move(story.current, desired.replicas)} and say {_main_reason(story.outcome)}",
     ]
     return "; ".join(clause for clause in clauses if clause) + "."
 
@@ -247,7 +247,7 @@ def _move(current: int, desired: int) -> str:
     return f"keep {pods(current)}" if desired == current else f"go from {current} to {desired}"
 
 
-def _said(outcome: Pass) -> str:
+def _main_reason(outcome: Pass) -> str:
     """Return the most informative reason: the limit where one binds, else the ability to scale."""
     limited = find_condition(outcome.conditions, "ScalingLimited")
     binds = limited is not None and limited.status == "True"

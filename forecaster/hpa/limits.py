@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.hpa import behavior as both_ways
-from forecaster.hpa.behavior import Behavior, PastRecommendations, ScaleEvents, remember
+from forecaster.hpa.behavior import Behavior, PastRecommendations, ScaleEvents, record_recommendation
 from forecaster.hpa.numbers import truncate_to_int32
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def stabilize_down(
             stale = slot
         elif replicas > highest:
             highest = replicas
-    return highest, remember(history, recommendation, now, stale)
+    return highest, record_recommendation(history, recommendation, now, stale)
 
 
 def growth_limit(current: int, growth: Growth = DOUBLING) -> int:

@@ -10,7 +10,7 @@ from forecaster.domain.decision import Clamp, Hold, LeadTime, Reason, Recommenda
 from forecaster.domain.forecast import PeakForecast, Unknown
 from forecaster.domain.signal import BUILT_IN
 from forecaster.domain.workload import Resources, Workload, WorkloadId
-from forecaster.forecasting.peaks import HIGH, LEVELS, LOW, MEDIAN, NEVER_SEEN, PeakForecasts
+from forecaster.forecasting.peaks import HIGH, LEVELS, LOW, MEDIAN, NO_HISTORY_YET, PeakForecasts
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 GIB = 2.0**30
@@ -71,7 +71,7 @@ def ahead_of(peaks: PeakForecasts, id_: WorkloadId, quantile: float) -> PeakFore
     """The forecast of one workload, or why there is none."""
     row = peaks.place.get(id_)
     if row is None:
-        return Unknown(NEVER_SEEN)
+        return Unknown(NO_HISTORY_YET)
     values, note = peaks.values[row], peaks.notes[peaks.note[row]]
     if np.isnan(values[0]):
         return Unknown(note)

@@ -101,7 +101,7 @@ class ShardedCycle:
         if not targets.down:
             steps.run("shards", lambda: self._collect(answers, targets), None)
         decided = self._merged(targets, answers, now)
-        unkept: Sequence[str] = steps.run("offers", lambda: self.effects.publish(targets, decided, now), ())
+        unrecorded: Sequence[str] = steps.run("offers", lambda: self.effects.publish(targets, decided, now), ())
         effected = self.effects.act(steps, now)
         merged_report = merged(now, [result.report for result in answers.results])
         unscored = record_scores(self.effects.ledger, merged_report.scores)
@@ -112,7 +112,7 @@ class ShardedCycle:
             merged_report,
             steps=steps.seconds,
             verdicts=decided.verdicts(),
-            failures=(*early, *unkept, *unwritten, *unscored, *steps.failures),
+            failures=(*early, *unrecorded, *unwritten, *unscored, *steps.failures),
             effected=effected,
         )
         return Outcome(targets.inventory, decided, report)

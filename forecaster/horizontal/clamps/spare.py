@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 SLIVER = 1e-9
 """A sliver above a whole pod is the rounding of a quotient, not a reason for one more."""
-MOST = 0.5
+MAX_SHARE = 0.5
 """The share in one domain beyond which no more than as many again are added."""
 
 
@@ -28,7 +28,7 @@ def limited(count: Counts, at: ClampContext) -> Counts:
 
 def with_spare(count: Counts, shares: Floats) -> Counts:
     """Counts [row] of which `count` are left without the domain that carries these shares [row]; NaN adds nothing."""
-    known = np.where(shares > 0, np.minimum(shares, MOST), 0.0)
+    known = np.where(shares > 0, np.minimum(shares, MAX_SHARE), 0.0)
     whole = np.ceil(count / (1.0 - known) - SLIVER).astype(np.int64)
     alone = (shares >= 1.0) & (count > 0)
     return np.where(alone, count + 1, np.maximum(whole, count))

@@ -194,7 +194,7 @@ def _quota_bounds(case: Refused, name: str) -> list[Bound]:
 def _shrunk(case: Refused, name: str, cells: list[Cell], bound: Bound) -> list[Cell]:
     """Take the excess off in proportion to what each has above its floor."""
     values = [(cell.limit or 0) if bound.of_limits else cell.request for cell in cells]
-    excess = _together(case, name, cells, of_limits=bound.of_limits) - bound.most
+    excess = _pod_amount(case, name, cells, of_limits=bound.of_limits) - bound.most
     spare = [max(value - cell.floor, 0) for value, cell in zip(values, cells, strict=True)]
     if excess <= 0 or not sum(spare):
         return cells
@@ -206,7 +206,7 @@ def _shrunk(case: Refused, name: str, cells: list[Cell], bound: Bound) -> list[C
 def _grown(case: Refused, name: str, cells: list[Cell]) -> list[Cell]:
     """Raise all in proportion until the pod reaches its own minimum."""
     least = max((item.min.get(name, 0) for item in case.items(POD)), default=0)
-    short = least - _together(case, name, cells, of_limits=False)
+    short = least - _pod_amount(case, name, cells, of_limits=False)
     if short <= 0 or not cells:
         return cells
     weight = sum(cell.request for cell in cells) or len(cells)
@@ -214,7 +214,7 @@ def _grown(case: Refused, name: str, cells: list[Cell]) -> list[Cell]:
     return [replace(cell, request=cell.request + share).raised() for cell, share in zip(cells, shares, strict=True)]
 
 
-def _together(case: Refused, name: str, cells: Sequence[Cell], *, of_limits: bool) -> int:
+def _pod_amount(case: Refused, name: str, cells: Sequence[Cell], *, of_limits: bool) -> int:
     """Return the request, or limit, of the pod with these cells."""
     own = case.pod.pod_level_limits if of_limits else case.pod.pod_level_requests
     if name in own:

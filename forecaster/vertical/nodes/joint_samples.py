@@ -101,7 +101,7 @@ def _ranks(values: Floats) -> Floats:
     return np.where(np.isnan(values), np.nan, ranks)
 
 
-def ranks_together(workloads: int, size: int = 200) -> Floats:
+def equal_ranks(workloads: int, size: int = 200) -> Floats:
     """Return ranks of workloads that are all high at the same time: the assumption where the past is too short."""
     return np.tile((np.arange(size) + 0.5) / size, (workloads, 1))
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MAX_THROTTLED = 0.05
 """Throttled or stalled for a larger share of time, a container needs more than it uses: it is not sized down."""
-LIMIT_KEPT_WITHIN = 0.2
+LIMIT_UNCHANGED_WITHIN = 0.2
 """A limit stays while it is as close as this to the chosen one."""
 _TINY = 1e-9
 _HALVINGS = 24
@@ -90,7 +90,7 @@ def _request(panel: ContainerPanel, shares: Shares, policy: VerticalPolicy) -> t
 
 def _limit_stays(panel: ContainerPanel, limit: Doubles, policy: VerticalPolicy) -> NDArray[np.bool_]:
     """[row] whether today's limit will do as well; exclusive CPUs need the very number."""
-    within = 0.0 if policy.static_cpus else LIMIT_KEPT_WITHIN
+    within = 0.0 if policy.static_cpus else LIMIT_UNCHANGED_WITHIN
     with np.errstate(invalid="ignore"):
         near = np.abs(panel.cpu_limit - limit) <= within * limit + _TINY
     return np.asarray(near | (np.isnan(limit) & np.isnan(panel.cpu_limit)))

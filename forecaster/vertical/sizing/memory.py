@@ -39,7 +39,7 @@ PEAK_MARGIN = 1.1
 """Room of a new size above the highest peak of the whole history, as a factor."""
 AIMED_AT = 0.25
 """Share of the expected OOM kills that a new size aims at, so that it does for more than a day."""
-KEPT_WITHIN = 0.2
+UNCHANGED_WITHIN = 0.2
 """A request below its limit stays while it is as close as this to where usage mostly is."""
 
 
@@ -165,7 +165,7 @@ def request_and_limit(
     """The peak as request and limit; with `peak`, only the limit, and the request where usage mostly is."""
     request = peak
     if policy.memory_limit == "peak":
-        close = np.abs(panel.memory_request - usual) <= KEPT_WITHIN * usual
+        close = np.abs(panel.memory_request - usual) <= UNCHANGED_WITHIN * usual
         request = np.minimum(np.maximum(np.where(close, panel.memory_request, usual), policy.min_memory), peak)
     if policy.heap_bounded:
         request = np.fmax(request, panel.memory_request)

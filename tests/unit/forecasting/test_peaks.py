@@ -80,7 +80,7 @@ def test_answers_of_a_model_are_laid_on_the_rows_of_their_series() -> None:
     values = np.array([VALUES, np.array(VALUES) * 2])
     said = Provenance(("c", "a"), ("prior", "last-value"), ("", "short"), {"b": "silent"})
     answers.take(np.arange(1, 4), ("a", "b", "c"), Peak(values, StepWindow(1, 1), after(0), FIVE_MINUTES, LEVELS, said))
-    answers.silent(np.arange(4) == 0, "its model is being fitted")
+    answers.set_unknown(np.arange(4) == 0, "its model is being fitted")
     ids = tuple(workload_id(name) for name in "xabc")
     peaks = answers.forecasts(after(3), after(6), SpanRows.of(ids, {id_: row for row, id_ in enumerate(ids)}))
     assert [getattr(one, "peak", None) for one in (ahead_of(peaks, id_, 0.5) for id_ in ids)] == [None, 4.0, None, 2.0]
@@ -89,8 +89,8 @@ def test_answers_of_a_model_are_laid_on_the_rows_of_their_series() -> None:
 
 
 def test_some_forecasts_are_kept_in_memory_of_their_own() -> None:
-    kept = SEVERAL.some(1, 2)
+    kept = SEVERAL.sample(1, 2)
     assert (kept.ids, dict(kept.row)) == ((OTHER,), {OTHER: 0})
     assert ahead_of(kept, OTHER, 0.9) == ahead_of(SEVERAL, OTHER, 0.9)
     assert kept.values.base is None
-    assert SEVERAL.some(5, 10).ids == ()
+    assert SEVERAL.sample(5, 10).ids == ()

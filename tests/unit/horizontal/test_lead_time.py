@@ -19,7 +19,7 @@ from forecaster.horizontal.lead_time import (
     interrupted,
     lead_time,
     measured,
-    watched,
+    observed,
 )
 from tests.support.builders import NOON, after, minutes
 
@@ -48,7 +48,7 @@ def test_it_is_rounded_up_to_a_step_of_the_ladder() -> None:
 def watch(*seen: tuple[int, int]) -> ScaleUpWatch:
     one = ScaleUpWatch()
     for minute, (replicas, ready) in enumerate(seen):
-        one = watched(one, replicas, ready, after(minute))
+        one = observed(one, replicas, ready, after(minute))
     return one
 
 
@@ -65,16 +65,16 @@ def test_one_that_is_over_at_the_first_look_took_no_time() -> None:
 
 
 def test_what_was_waited_for_while_nobody_looked_says_nothing() -> None:
-    assert watched(interrupted(watch((2, 2), (5, 2))), 5, 5, after(60)).took == ()
+    assert observed(interrupted(watch((2, 2), (5, 2))), 5, 5, after(60)).took == ()
 
 
 def after_scale_ups(*took: float) -> ScaleUpWatch:
     """One pod more each time, each ready so many minutes after it was asked for."""
-    one, now = watched(ScaleUpWatch(), 1, 1, NOON), NOON
+    one, now = observed(ScaleUpWatch(), 1, 1, NOON), NOON
     for pods, length in enumerate(took, 2):
-        one = watched(one, pods, pods - 1, now)
+        one = observed(one, pods, pods - 1, now)
         now += minutes(length)
-        one = watched(one, pods, pods, now)
+        one = observed(one, pods, pods, now)
     return one
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from forecaster.hpa.behavior import ScaleEvent, change_since, record_scale_event, remember
+from forecaster.hpa.behavior import ScaleEvent, change_since, record_recommendation, record_scale_event
 from tests.support.hpa import NOW, ago, moved, past, policy
 
 MINUTE = (policy("Pods", 1, 15), policy("Percent", 1, 60))
@@ -35,5 +35,5 @@ def test_without_policies_every_past_event_is_outdated() -> None:
 
 def test_a_recommendation_takes_the_slot_it_is_given() -> None:
     history = (past(1, 3), past(2, 2), past(3, 1))
-    assert [r.replicas for r in remember(history, 9, NOW, 0)] == [9, 2, 3]
-    assert [r.replicas for r in remember(history, 9, NOW, None)] == [1, 2, 3, 9]
+    assert [r.replicas for r in record_recommendation(history, 9, NOW, 0)] == [9, 2, 3]
+    assert [r.replicas for r in record_recommendation(history, 9, NOW, None)] == [1, 2, 3, 9]

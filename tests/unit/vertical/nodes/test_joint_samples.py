@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from forecaster.vertical.nodes.joint_samples import past_ranks, ranks_together, samples, sum_of
+from forecaster.vertical.nodes.joint_samples import equal_ranks, past_ranks, samples, sum_of
 
 LEVELS = (0.1, 0.5, 0.9)
 DAY = 24
@@ -53,7 +53,7 @@ def test_each_workload_keeps_its_own_quantiles() -> None:
 
 
 def test_an_unknown_dependence_is_taken_as_all_at_once_and_says_so() -> None:
-    drawn = samples(LEVELS, np.tile([1.0, 2.0, 4.0], (3, 1)), ranks_together(3))
+    drawn = samples(LEVELS, np.tile([1.0, 2.0, 4.0], (3, 1)), equal_ranks(3))
     total = sum_of(drawn, 0.9, np.random.default_rng(0), known=False)
     assert total.value == total.together == pytest.approx(12.0, rel=0.02)
     assert (total.samples, total.dependence) == (0, 1.0)
