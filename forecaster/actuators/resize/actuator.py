@@ -183,9 +183,8 @@ def recommended_sizes(
             continue
         decided = cycle.recommendations[row].resources
         if isinstance(decided, Resize) and not decided.targets and decided.containers and decided.containers[0].name:
-            sizes[id_] = {
-                container.name: requirements_of(rounded(container.recommended)) for container in decided.containers
-            }
+            containers = ((container.name, container.recommended) for container in decided.containers)
+            sizes[id_] = {name: requirements_of(rounded(size)) for name, size in containers}
     return sizes
 
 

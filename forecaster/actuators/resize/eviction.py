@@ -84,7 +84,7 @@ def no_restart(pod: ResizablePod, rules: ResizeSettings) -> str:
     return f"it waits until all pods of its workload are ready, {pod.unready} not yet" if pod.unready else ""
 
 
-def one_each(
+def with_bounded_evictions(
     writes: Iterable[ResizeWrite], tried: Mapping[tuple[str, ...], datetime]
 ) -> tuple[list[ResizeWrite], list[WriteRefusal]]:
     """Return the writes with at most one eviction per workload, `MAX_EVICTIONS` in all; the others wait for a cycle."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from forecaster.actuators.headroom import NamespaceAdmission, admitted
-from forecaster.actuators.resize.eviction import EvictionTerms, is_moving, no_restart, one_each, waits
+from forecaster.actuators.resize.eviction import EvictionTerms, is_moving, no_restart, waits, with_bounded_evictions
 from forecaster.actuators.resize.sized_pod import ResizablePod, Resized, ResizeWrite, Sizes, changed, merged
 from forecaster.actuators.rollback import lasts
 from forecaster.actuators.writes import Change, RefusalReason, WriteRefusal
@@ -64,7 +64,7 @@ def resize_plan(
         plan.writes += [step for step in steps if isinstance(step, ResizeWrite)]
         plan.refusals += [step for step in steps if isinstance(step, WriteRefusal)]
     busy |= {write.subject.workload for write in plan.writes if write.change is Change.ROLL_BACK}
-    plan.writes, waiting = one_each(plan.writes, evictions.tried)
+    plan.writes, waiting = with_bounded_evictions(plan.writes, evictions.tried)
     plan.refusals += waiting
     for pod in candidates:
         if pod.workload in busy or pod.deleted or pod.marked or pod.workload not in recommended:
@@ -154,9 +154,8 @@ def _stuck(
 ) -> Iterator[ResizeWrite | WriteRefusal]:
     """Decide about a pod with a size that its node does not grant, and which pod may be evicted for it."""
     if why := waits(pod, moving, now, rules.evict_after, evictions):
-        yield WriteRefusal(
-            pod, RefusalReason.DEFERRED, f"{pod}: its node does not grant the size; {why}. {pod.node_message}"
-        )
+        message = f"{pod}: its node does not grant the size; {why}. {pod.node_message}"
+        yield WriteRefusal(pod, RefusalReason.DEFERRED, message)
     else:
         why = f"its node did not grant the size for {duration_text(resized.age(now))}; its successor is made with it"
         yield ResizeWrite(pod, Change.EVICT, {}, f"{why}. {pod.node_message}".rstrip(". "), resized)

@@ -260,9 +260,8 @@ def resizable_pod(document: Document, owner_of: Callable[[WorkloadId], WorkloadI
     meta, status = document["metadata"], document.get("status") or {}
     annotations, labels = meta.get("annotations") or {}, meta.get("labels") or {}
     namespace = meta.get("namespace", "")
-    controller: Document = next(
-        (reference for reference in meta.get("ownerReferences") or () if reference.get("controller")), {}
-    )
+    owners = meta.get("ownerReferences") or ()
+    controller: Document = next((owner for owner in owners if owner.get("controller")), {})
     workload = owner_of(WorkloadId(namespace, controller.get("kind", "Pod"), controller.get("name", meta["name"])))
     conditions = [
         PodCondition(condition["type"], condition["status"], condition.get("reason", ""), condition.get("message", ""))

@@ -352,14 +352,7 @@ def _while_held(
     owner = scale.replicas if scale.before is None else scale.before
     reason = f"{offer.reactive} are asked for by what is measured; {why}"
     return ScaleWrite(
-        scale,
-        Change.RAISE,
-        offer.reactive,
-        reason,
-        owner,
-        scale.backed_off_until,
-        scale.watch,
-        measured=offer.reactive,
+        scale, Change.RAISE, offer.reactive, reason, owner, scale.backed_off_until, scale.watch, offer.reactive
     )
 
 
