@@ -45,7 +45,7 @@ MIN_ERRORS, MIN_SPREAD = 12, 0.1
 
 def held(values: Floats, steps: int, levels: Sequence[float]) -> Floats:
     """[series, quantile, step]: the latest value plus quantiles of how far the series moved in as many steps."""
-    known = filled(values[:, -REACH:]).astype(np.float64)
+    known = filled(values)[:, -REACH:].astype(np.float64)
     if not known.size:
         return np.zeros((len(known), len(levels), steps))
     anchors = sorted({1, -(-steps // 2), steps})
@@ -56,7 +56,7 @@ def held(values: Floats, steps: int, levels: Sequence[float]) -> Floats:
 
 def held_peaks(values: Floats, window: StepWindow, levels: Sequence[float]) -> Floats:
     """[series, quantile]: the latest value plus quantiles of how far the window's maximum lay above it."""
-    known = filled(values[:, -REACH:]).astype(np.float64)
+    known = filled(values)[:, -REACH:].astype(np.float64)
     if not known.size:
         return np.zeros((len(known), len(levels)))
     if known.shape[1] <= window.last + 1:
@@ -228,7 +228,7 @@ def _covers(newer: Panel, known: Panel) -> bool:
     """Whether a panel replaces what is known uncopied: a window that is moved on, or any where nothing is kept."""
     moved = newer.start - known.start
     same = newer.keys == known.keys and newer.step == known.step and not moved % known.step
-    return same and newer.length >= known.length and (not known.length or newer.start <= known.end <= newer.end)
+    return same and newer.length >= known.length and (not known.length or newer.start < known.end <= newer.end)
 
 
 def sensible(raw: Floats, largest: Floats) -> npt.NDArray[np.float64]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .clean import bins_seen, filled
+from .clean import bins_seen, bins_silent, filled
 from .fitted import FittedRule, held, held_peaks
 from .panel import DAY, Floats, Panel
 from .spread import error_table, read_table, window_maximum
@@ -83,7 +83,10 @@ class SeasonalNaive:
         lag = history.bins(self.period)
         if not lag or history.length < lag:
             return np.full((len(history), steps), np.nan)
-        latest = filled(history.values[:, -lag:])[:, np.arange(steps) % lag]
+        latest = filled(history.values[:, -lag:])
+        if (silent := bins_silent(history.values) >= lag).any():
+            latest[silent] = filled(history.values[silent])[:, -lag:]
+        latest = latest[:, np.arange(steps) % lag]
         return np.where(bins_seen(history.values)[:, None] > 1.1 * lag, latest, np.nan)
 
     def _errors(self, values: Floats, panel: Panel) -> Floats:

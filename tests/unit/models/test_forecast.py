@@ -1,11 +1,24 @@
 """A forecast answers questions about time and level, and says for whom it has no answer."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from models import Forecast, LastValue, Provenance, QuestionError, SeasonalNaive, StepWindow, create
+from models import (
+    CATALOGUE,
+    DAY,
+    Forecast,
+    LastValue,
+    Panel,
+    Provenance,
+    QuestionError,
+    SeasonalNaive,
+    StepWindow,
+    create,
+)
 from models.forecast import checked_levels
-from tests.support.panels import HOUR, MONDAY, daily_waves, panel
+from tests.support.panels import FIVE_MINUTES, HOUR, MONDAY, daily_waves, panel
 
 
 def forecast() -> Forecast:
@@ -50,6 +63,18 @@ def test_a_series_without_samples_is_unknown_and_the_others_are_not() -> None:
 def test_a_series_that_stopped_two_days_ago_is_unknown() -> None:
     answer = LastValue().fit(panel([1.0] * 24 + [np.nan] * 48)).forecast(2, (0.5,))
     assert answer.unknown == {"s0": "the newest sample is 2 d old"}
+
+
+@pytest.mark.parametrize("step", [FIVE_MINUTES / 20, FIVE_MINUTES / 5, FIVE_MINUTES])
+@pytest.mark.parametrize("hours", [3, 12, 24])
+@pytest.mark.parametrize("name", [name for name in CATALOGUE if name != "boosting"])
+def test_demand_that_is_silent_for_hours_is_carried_forward_and_not_called_0(name: str, hours: int, step: Any) -> None:
+    """The newest sample lay further back than the bins that were looked at: the answer was 0."""
+    values = np.full((1, 2 * DAY // step), 100.0)
+    values[:, -(hours * HOUR // step) :] = np.nan
+    fitted = create(name).fit(Panel(values, MONDAY, step, ("web",)))
+    path, peak = fitted.forecast(2, (0.5,)).values, fitted.forecast_peak(StepWindow(2, 4), (0.5,)).values
+    np.testing.assert_allclose([*path.ravel(), *peak.ravel()], 100.0, rtol=0.1)
 
 
 def test_a_short_series_is_held_and_says_so() -> None:

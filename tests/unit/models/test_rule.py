@@ -51,3 +51,9 @@ def test_a_fitted_model_that_gets_bin_after_bin_remembers_its_two_weeks_and_no_m
     for hour in range(14 * 24, 14 * 24 + 50):
         fitted = fitted.update(bin_at(hour, hour))
     assert fitted.history.values.tolist() == [list(range(50, 14 * 24 + 50))]
+
+
+def test_an_update_with_more_new_bins_than_are_known_forgets_none() -> None:
+    """They were taken for a window of everything."""
+    fitted = LastValue().fit(panel(range(4))).update(panel(range(4, 10), start=MONDAY + 4 * HOUR))
+    assert fitted.history.values.tolist() == [list(range(10))]
