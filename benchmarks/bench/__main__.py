@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from benchmarks.bench.accuracy import MODELS, TASKS, accuracy, accuracy_table
+from benchmarks.bench.accuracy import TASKS, accuracy, accuracy_table
 from benchmarks.bench.decisions import START_UPS, decision_tables
 from benchmarks.bench.month import line_of, month_replays, month_table, months, write_page
 from benchmarks.bench.peaks import peak_table
@@ -43,7 +43,7 @@ class Run(NamedTuple):
 def accuracy_part(run: Run) -> Iterator[Table]:
     """Forecasts by horizon, and of the coming peak."""
     for task in TASKS[:2] if run.quick else TASKS:
-        rows = accuracy(task, QUICK_MODELS if run.quick else MODELS, QUICK_SERIES if run.quick else None)
+        rows = accuracy(task, QUICK_MODELS if run.quick else task.models, QUICK_SERIES if run.quick else None)
         yield accuracy_table(rows, task)
     yield peak_table(QUICK_SERIES // 2 if run.quick else None)
 

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 LEVELS = (0.5, 0.9, 0.95)
 MODELS = ("seasonal-naive-day", "last-value", "theta", "ridge", "prior", "adaptive", "analog")
+OTHERS = ("nearest-day", "hour-of-week", "seasonal-naive-week")
+"""Models of the catalogue that are compared an hour ahead."""
 REFERENCE = "seasonal-naive-day"
 """The same time yesterday, with the spread of its own errors."""
 TRAINED_ON = 0.6
@@ -47,11 +49,12 @@ class Task:
     """Seconds of a bin."""
     ahead: timedelta
     origins: int
+    models: Sequence[str] = MODELS
 
 
 TASKS = (
     Task("10 minutes ahead", 60, timedelta(minutes=10), 20),
-    Task("1 hour ahead", 300, timedelta(hours=1), 20),
+    Task("1 hour ahead", 300, timedelta(hours=1), 20, (*MODELS, *OTHERS)),
     Task("1 day ahead", 300, timedelta(days=1), 6),
 )
 
