@@ -242,11 +242,8 @@ def change_of_periods(past: Past, origins: Origins, windows: Sequence[StepWindow
     for bins in (past.day, 7 * past.day):
         change = came - a_period_ago(past.values, origins, windows, bins)
         known = change[:, np.isfinite(change).all(axis=(0, 2))].reshape(len(change), -1)
-        spreads.append(read_table(error_table(known), TRAINING_LEVELS) if known.shape[1] else _nothing(len(change)))
+        spread = read_table(error_table(known), TRAINING_LEVELS)
+        spreads.append(spread if known.shape[1] else np.full_like(spread, np.nan))
     quantiles = np.stack(spreads, axis=1)
     quantiles[:, :, MEDIAN] *= 0
     return np.asarray(quantiles * past.unit[:, None, None])
-
-
-def _nothing(series: int) -> Floats:
-    return np.full((series, len(TRAINING_LEVELS)), np.nan)

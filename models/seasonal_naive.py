@@ -86,8 +86,7 @@ class SeasonalNaive:
         latest = filled(history.values[:, -lag:])
         if (silent := bins_silent(history.values) >= lag).any():
             latest[silent] = filled(history.values[silent])[:, -lag:]
-        latest = latest[:, np.arange(steps) % lag]
-        return np.where(bins_seen(history.values)[:, None] > 1.1 * lag, latest, np.nan)
+        return np.where(bins_seen(history.values)[:, None] > 1.1 * lag, latest[:, np.arange(steps) % lag], np.nan)
 
     def _errors(self, values: Floats, panel: Panel) -> Floats:
         lag = panel.bins(self.period)
