@@ -74,7 +74,7 @@ class PodsOfOne(NamedTuple):
         return sum(some.pods for some in self.starting) if self.starting else 0
 
     @property
-    def asked(self) -> int:
+    def desired(self) -> int:
         """Pods that exist, ready or not: what is paid for, and the `spec.replicas` that an HPA sees."""
         return self.ready + self.pending
 
@@ -92,7 +92,7 @@ def scaled(pods: PodsOfOne, replicas: int, ready_at: datetime) -> PodsOfOne:
 
     Removal takes the pods that are not ready first, and of those the youngest, as a ReplicaSet does.
     """
-    more = replicas - pods.asked
+    more = replicas - pods.desired
     if more > 0:
         return pods._replace(starting=(*pods.starting, Starting(more, ready_at)))
     return _without(pods, -more)
@@ -148,13 +148,13 @@ def next_replicas(
     for the bounds asks for the bound and looks at no metric; a workload at zero stays there.
     """
     replicas, history = _wanted(hpa, pods, demand, memory, now)
-    return replicas, _moved(hpa.behavior, memory._replace(history=history), replicas - pods.asked, now)
+    return replicas, _moved(hpa.behavior, memory._replace(history=history), replicas - pods.desired, now)
 
 
 def _wanted(
     hpa: OneHpa, pods: PodsOfOne, demand: Mapping[str, float], memory: HpaMemory, now: datetime
 ) -> tuple[int, PastRecommendations]:
-    bounds, current, history = hpa.bounds, pods.asked, memory.history
+    bounds, current, history = hpa.bounds, pods.desired, memory.history
     if current == 0:
         return 0, history
     if not bounds.min_replicas <= current <= bounds.max_replicas:
@@ -198,17 +198,19 @@ def _proposal(target: PodTarget, demand: float, pods: PodsOfOne, tolerance: Tole
     if math.isnan(demand):
         return NO_SAMPLE
     if target.signal.of_all_pods and isinstance(target, AmountTarget):
-        return per_pod_value(milli(demand), milli(target.amount), pods.asked, tolerance)
+        return per_pod_value(milli(demand), milli(target.amount), pods.desired, tolerance)
     if not pods.ready:
         return NOT_READY
-    ready = min(pods.ready, pods.asked)
-    starting = pods.asked - ready
+    ready = min(pods.ready, pods.desired)
+    starting = pods.desired - ready
     if isinstance(target, AmountTarget):
-        return from_average(milli(demand), ready, milli(target.amount), ready, pods.asked, tolerance, unready=starting)
+        return from_average(
+            milli(demand), ready, milli(target.amount), ready, pods.desired, tolerance, unready=starting
+        )
     request = milli(target.request)
     unready = Share(starting, starting * request) if starting else NO_SHARE
     return from_utilization(
-        milli(demand), ready * request, target.percent, ready, pods.asked, tolerance, unready=unready
+        milli(demand), ready * request, target.percent, ready, pods.desired, tolerance, unready=unready
     )
 
 
@@ -290,7 +292,7 @@ def _after_sync(
 ) -> World:
     pods = arrived(world.pods, now)
     replicas, memory = next_replicas(raised(hpa, world.floor), pods, seen, world.memory, now)
-    changed = replicas != pods.asked
+    changed = replicas != pods.desired
     if changed:
         pods = scaled(pods, replicas, now + start_up_at(setup.start_up, now))
     cost = accounted(pods, coming, setup.capacity.amount, setup.timing.sync, changes=int(changed))
@@ -301,10 +303,10 @@ def accounted(pods: PodsOfOne, demand: float, capacity: float, duration: timedel
     """The account of pods under a steady demand; a pod is paid for from the moment it is asked for."""
     hours = duration / HOUR
     if math.isnan(demand):
-        return Account(pods.asked * hours, changes=changes)
+        return Account(pods.desired * hours, changes=changes)
     missing = max(0.0, demand - pods.ready * capacity)
     short = duration if missing else timedelta()
-    return Account(pods.asked * hours, duration, short, demand * hours, missing * hours, changes)
+    return Account(pods.desired * hours, duration, short, demand * hours, missing * hours, changes)
 
 
 GATES = (Gate(GateState.OBSERVE), Gate(GateState.ACTING))
@@ -321,7 +323,7 @@ class DecisionsOfOne:
         """The recommended count; a hold leaves the floor where it is."""
         policy, acting = self._run.policy, self._run.acting
         assert policy is not None
-        workload = replace(self._run.workload, replicas=world.pods.asked, ready_replicas=world.pods.ready)
+        workload = replace(self._run.workload, replicas=world.pods.desired, ready_replicas=world.pods.ready)
         known = {one: self._known(one, policy, minute, now) for one in self._measurements.latest}
         known = self._advised(known, world.pods, policy, now)
         gate = None if acting is None else GATES[bool(acting[minute])]
@@ -380,7 +382,7 @@ class DecisionsOfOne:
             return known
         pod = milli(target.amount) / 1000 if isinstance(target, AmountTarget) else _share(target)
         numbers = (one.measured.value, median, float(np.interp(0.9, ahead.levels, ahead.peaks)), before)
-        counts = (float(pods.asked), float(pods.ready))
+        counts = (float(pods.desired), float(pods.ready))
         columns = [np.array([number / pod]) for number in numbers] + [np.array([count]) for count in counts]
         wanted = float(advisor.counts(Situation(*columns, minute_of_day=now.hour * 60 + now.minute))[0])
         if math.isnan(wanted):

@@ -40,7 +40,7 @@ AT_70_PERCENT = (UtilizationTarget(CPU, 70, 1.0),)
 class Counts(NamedTuple):
     """Pods of one row, as an HPA of a replay reads them."""
 
-    asked: np.ndarray
+    desired: np.ndarray
     ready: np.ndarray
 
     @classmethod

@@ -22,8 +22,8 @@ JUMP = [2.0] * 5 + [6.0] * 15
 def test_the_recommended_count_is_the_floor_of_one_cluster_and_the_other_knows_nothing_of_it() -> None:
     scene = stage(STEADY, [9])
     *_, last = play(scene, setups_of(scene)[0], minutes(4))
-    assert last.floored[WEB].asked == 9
-    assert last.plain[WEB].asked == 4
+    assert last.floored[WEB].desired == 9
+    assert last.plain[WEB].desired == 4
 
 
 def test_the_endpoint_shows_the_pods_of_the_cluster_with_the_floor_when_they_are_ready() -> None:
@@ -40,7 +40,7 @@ def test_the_endpoint_shows_the_pods_of_the_cluster_with_the_floor_when_they_are
 def test_a_hold_leaves_the_floor_where_it_is() -> None:
     scene = stage(STEADY, [9, None])
     *_, last = play(scene, setups_of(scene)[0], minutes(15))
-    assert last.floored[WEB].asked == 9
+    assert last.floored[WEB].desired == 9
 
 
 def test_a_floor_below_what_the_hpa_wants_changes_nothing() -> None:
