@@ -174,7 +174,7 @@ class Repeated:
         first = tasks[0]
         source, at = Part(SHARD, Fleet(SHARD).workloads), first.inventory.at
         inventory = first.inventory.__class__(at, source.here)
-        template = self.cycles.run(first._replace(shard=-1, inventory=inventory, learned=None, told=self.told))
+        template = self.cycles.run(first._replace(shard=-1, inventory=inventory, learned=None, sizes_since=self.told))
         assert template
         self.told = at
         pickle.dumps(template)

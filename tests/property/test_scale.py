@@ -110,7 +110,7 @@ def test_not_knowing_partial_input_and_a_first_look_lower_nothing(happened: list
             assert offer.replicas is not None
             assert offer.may_lower
             assert at - seen.since >= RULES.lower_after
-            assert write.replicas >= max(count for _, count in seen.asked)
+            assert write.replicas >= max(count for _, count in seen.offered)
 
 
 @given(st.lists(events, min_size=10, max_size=30))

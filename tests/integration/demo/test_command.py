@@ -75,7 +75,7 @@ def test_the_service_forecasts_for_every_workload_and_sees_the_pods_that_its_flo
         moments = list(play(stage, setups, HALF_AN_HOUR))
     for before, after in pairwise(moments):
         seen = {one.id: one.replicas_now for one in after.outcome.recommendations}
-        assert {id_: world.asked for id_, world in before.floored.items()} == {id_: seen[id_] for id_ in setups}
+        assert {id_: world.desired for id_, world in before.floored.items()} == {id_: seen[id_] for id_ in setups}
         assert after.outcome.report.failures == ()
     assert all(forecast_of(one) for one in moments[-1].outcome.recommendations)
 
