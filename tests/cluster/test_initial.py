@@ -204,7 +204,7 @@ def test_a_size_beyond_a_quota_or_a_limit_range_keeps_no_pod_from_being_made(
     pods = leader.actuators.parts["resize"].pods  # type: ignore[attr-defined]
 
     def known() -> bool:
-        rules = pods.surroundings()(namespace)
+        rules = pods.admission()(namespace)
         return bool(rules.limit_ranges and rules.quotas and "requests.memory" in rules.quotas[0].used)
 
     wait_until(known, what="the quota and the LimitRange")

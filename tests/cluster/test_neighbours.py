@@ -208,7 +208,7 @@ def test_what_is_made_after_the_look_of_a_cycle_stops_its_write(
         with meanwhile(leader, "scale", id_, makes) as log:
             done = leader.cycle(web, 6)["scale"]
         assert (done.writes["raise", "conflict"], log.happens) == (1, None)
-        assert "since this cycle looked" in str(log.failed)
+        assert "since this cycle began" in str(log.failed)
         assert replicas(plane.api, "web", web).wanted == 2
         until_told(leader, web, "VPA web" if kind is VPA else "ScaledObject web" if kind else "HPA web")
         assert replicas(plane.api, "web", web).wanted == 2

@@ -315,7 +315,7 @@ def test_a_size_beyond_a_limit_range_is_brought_within_it(plane: ControlPlane, l
     document = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "small"}, "spec": {"limits": limits}}
     plane.kubectl("apply", f"--namespace={web}", "-f-", given=str(document).replace("'", '"'))
     pods = leader.actuators.parts["resize"].pods  # type: ignore[attr-defined]
-    wait_until(lambda: pods.surroundings()(web).limit_ranges, what="the LimitRange")
+    wait_until(lambda: pods.admission()(web).limit_ranges, what="the LimitRange")
     found = leader.cycle(web, 2, sizes=sized(0.3, 128))["resize"]
     assert ("resize", "failed") not in found.writes
     assert "300m" not in requests(plane.api, web)
