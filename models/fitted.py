@@ -258,7 +258,7 @@ def _too_short(history: Panel, name: str) -> list[str]:
 def _silence(history: Panel) -> list[str]:
     silent = bins_silent(history.values)
     return [
-        f"the newest sample is {spoken(n * history.step)} old" if n < history.length else "there is no sample"
+        f"the latest sample is {spoken(n * history.step)} old" if n < history.length else "there is no sample"
         for n in silent.tolist()
     ]
 

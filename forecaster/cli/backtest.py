@@ -41,7 +41,7 @@ app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 @app.callback()
 def backtest() -> None:
-    """What a policy would have done over measured history."""
+    """Replay a policy over measured history."""
 
 
 BACKTEST_EPILOG = """\b

@@ -18,7 +18,7 @@ WEBHOOK_OPTION = typer.Option(
     "--webhook", help="MutatingWebhookConfiguration that has to trust it, if it is ours; repeated."
 )
 CERTIFICATE_ATTEMPTS = 3
-"""Of two runs at a time, the second one finds a conflict and starts again."""
+"""The second of two runs at a time finds a conflict and starts again."""
 
 
 def certificates(

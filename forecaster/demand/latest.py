@@ -92,7 +92,7 @@ class Latest:
             return Measured(float(self.values[row]), self.end)
         age = int(self.silent[row]) * self.step
         if age > max_age:
-            return Unknown(f"the newest sample is {_minutes(age)} old, {_minutes(max_age)} is the limit", stale=True)
+            return Unknown(f"the latest sample is {_minutes(age)} old, {_minutes(max_age)} is the limit", stale=True)
         return Measured(float(self.values[row]), self.end - age)
 
     def _part(self, row: int, max_age: timedelta) -> Measured | str:

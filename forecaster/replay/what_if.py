@@ -1,4 +1,4 @@
-"""What if: the last hours of one workload under another policy, replayed again for every change of a setting.
+"""Replay of the last hours of one workload under another policy, replayed again for every change of a setting.
 
 Engine, decisions, pods and HPA are those of every replay. Forecasts are made once for each span and stored; the results
 of the next movement of a slider are replayed beforehand. The recommended count is the floor of the HPA, as in mode

@@ -1,4 +1,4 @@
-"""What if: questions of dashboard readers, passed to a process that replays (docs/decisions/0020).
+"""What-if questions of dashboard readers, passed to a process that replays (docs/decisions/0020).
 
 That process is started by the first question and ended when none has come for a while. One question is answered at a
 time and one may wait; a reader who asks more often than a slider moves is refused, and the page asks again.

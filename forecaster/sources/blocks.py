@@ -36,7 +36,7 @@ _decode_numbers = msgspec.json.Decoder(list[float]).decode
 
 @dataclass(slots=True)
 class Remarks:
-    """How many samples were not taken as they came, by reason."""
+    """Numbers of samples that were changed or left out, by reason."""
 
     not_finite: int = 0
     negative: int = 0
@@ -48,8 +48,8 @@ class Remarks:
         counts = {
             "were not finite and left as gaps": self.not_finite,
             "were negative and left as gaps": self.negative,
-            "were not at a time that was asked for and dropped": self.off_grid,
-            "came twice; the later one was kept": self.duplicate,
+            "were not at a requested time and dropped": self.off_grid,
+            "came twice; the later one was used": self.duplicate,
         }
         return tuple(f"{count} samples {problem}" for problem, count in counts.items() if count)
 
@@ -157,7 +157,7 @@ _REMARK_LENGTH = 200
 
 
 def block_of(answer: QueryAnswer, signal: Signal, start: datetime, step: timedelta, points: int) -> Block:
-    """The demand in `answer` on the grid that was asked for. Raises `MalformedAnswer`."""
+    """Return the demand in `answer` on the requested grid. Raises `MalformedAnswer`."""
     owned = [(series, id_) for series in answer.series if (id_ := owner_of(series))]
     named, ids = [series for series, _ in owned], [id_ for _, id_ in owned]
     values, remarks = matrix_of(named, start=start.timestamp(), step=step.total_seconds(), points=points)
@@ -181,10 +181,10 @@ SAME_SUM = 1e-6
 
 
 def pod_samples(usage: Block, answer: QueryAnswer) -> PodSamples:
-    """What sums of CPU are made of, from the answer to the query `cpu_pods` on the same grid.
+    """Return the pods behind sums of CPU, from the answer to the query `cpu_pods` on the same grid.
 
-    A workload that is not in an answer has no pods past their start; where the answer says nothing of any workload it
-    is not known. Raises `MalformedAnswer`.
+    A workload missing from the answer has no pods past their start; if the answer has no workload at all, the pods are
+    not known. Raises `MalformedAnswer`.
     """
     settled, counted = (_rows_like(usage, answer, kind) for kind in (SETTLED_PODS, SAMPLES_OF_PODS))
     pods = np.floor(counted / SAMPLES_OF_A_POD)
@@ -276,4 +276,4 @@ def each_once(
     for id_, row in zip(ids, values, strict=True):
         merged[rows[id_]] = np.fmax(merged[rows[id_]], row)
     count = len(ids) - len(rows)
-    return tuple(rows), merged, (f"{count} series name a workload that another one names; the larger value was kept",)
+    return tuple(rows), merged, (f"{count} series name a workload that another one names; the larger value was used",)

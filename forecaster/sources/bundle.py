@@ -41,7 +41,7 @@ MAX_MINUTES = 1_000_000
 
 
 class Manifest(msgspec.Struct, frozen=True, kw_only=True):
-    """What a bundle holds; amounts in cores, bytes and per second, ratios 0-1, instants RFC 3339 in UTC."""
+    """Contents of a bundle; amounts in cores, bytes and per second, ratios 0-1, instants RFC 3339 in UTC."""
 
     format: str
     version: str
@@ -58,14 +58,14 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bundle:
-    """What was exported; `values[signal][i, j]`, float32, is of `workloads[i]` in the minute that ends at start + j."""
+    """Exported history; `values[signal][i, j]`, float32: `workloads[i]` in the minute that ends at start + j."""
 
     manifest: Manifest
     values: Mapping[Signal, NDArray[np.float32]]
     decisions: Sequence[dict[str, Any]] = ()
     """Recommendations as `/api/v1` has them."""
     changes: Sequence[dict[str, Any]] = ()
-    """What was recorded before: at, workload, replicas, verdict, reason, message."""
+    """Earlier decisions: at, workload, replicas, verdict, reason, message."""
 
     @property
     def workloads(self) -> tuple[Workload, ...]:
@@ -74,7 +74,7 @@ class Bundle:
 
 
 def write_bundle(path: Path, bundle: Bundle) -> None:
-    """All of it, replaced as a whole.
+    """Write the bundle, replacing the file as a whole.
 
     Raises:
         StoreError: the file cannot be written.
@@ -95,10 +95,10 @@ def write_bundle(path: Path, bundle: Bundle) -> None:
 
 
 def read_bundle(path: Path, known: Signals = BUILT_IN) -> Bundle:
-    """What a bundle holds. Signals that are not known here are left out.
+    """Read a bundle; signals that are not in `known` are left out.
 
     Raises:
-        SourceRefused: it is no bundle, of another version, or damaged.
+        SourceRefused: the file is no bundle, of another version, or damaged.
     """
     try:
         with zipfile.ZipFile(path) as archive:

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 
 _NO_CACHE = {"nocache": "1"}
-"""VictoriaMetrics hides the last 30 seconds unless it is told so: five seconds after a minute, that minute. To other
-servers the word means nothing."""
+"""Without this parameter VictoriaMetrics hides the last 30 seconds, and so the latest minute. Other servers ignore it.
+"""
 
 
 class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library has no types
@@ -73,7 +73,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
         return f"query {name!r} to {self._address}"
 
     def status(self, topic: str) -> dict[str, str]:
-        """What the server says of itself under /api/v1/status; empty where it says nothing, as Thanos and Mimir do."""
+        """Return the server's answer under /api/v1/status; empty where it has none, as Thanos and Mimir."""
         with translated(self.where(f"status {topic}")):
             response = self._session.get(
                 f"{self.url}/api/v1/status/{topic}",
@@ -111,9 +111,11 @@ def _session(settings: PrometheusSettings) -> requests.Session:
 _PASSING = frozenset({429, 502, 503, 504})
 
 LONGEST_WAIT = 5.0
-"""Seconds of `Retry-After` that are waited within a cycle; a server that asks for more is asked by the next one.
+"""Longest `Retry-After`, in seconds, that is waited for within a cycle; after a longer one the next cycle queries
+again.
 
-Two such waits leave most of the default time-out to the answer."""
+Two such waits leave most of the default time-out to the answer.
+"""
 
 
 class QueryRetry(Retry):

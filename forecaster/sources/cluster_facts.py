@@ -1,8 +1,8 @@
-"""A cluster from what kube-state-metrics exports: nodes, the pods on them, LimitRanges, quotas, containers.
+"""A cluster from the series of kube-state-metrics: nodes, the pods on them, LimitRanges, quotas, containers.
 
 Less exact than the objects themselves (`cluster_objects`): affinity, spread and the values of priority classes are not
-exported, and labels of nodes only those that kube-state-metrics was told to (`--metric-labels-allowlist=nodes=[*]`).
-Eighteen queries, asked for a proof or a forecast of nodes, never for a decision.
+exported, and labels of nodes only as configured (`--metric-labels-allowlist=nodes=[*]`). Eighteen queries, sent for an
+admission proof or a node forecast, never for a decision.
 """
 
 from __future__ import annotations
@@ -89,7 +89,8 @@ _KNOWN_LABELS = {
         "topology.kubernetes.io/zone",
     )
 }
-"""kube-state-metrics replaces every sign that a label of Prometheus cannot hold; these can be told back."""
+"""kube-state-metrics replaces characters that a Prometheus label cannot hold; the names of these labels can be
+restored."""
 _CONSTRAINTS = {
     "min": "min",
     "max": "max",
@@ -109,9 +110,9 @@ def cluster_of(source: PrometheusSource, now: datetime) -> Cluster:
 
 
 def read_cluster(ask: Ask, rendered: Callable[[str], str]) -> Cluster:
-    """Every fact about the cluster. `ask` sends a named query, `rendered` fills in its placeholders.
+    """Read every fact about the cluster. `ask` sends a named query, `rendered` fills in its placeholders.
 
-    What no series tells stays unknown: no nodes is not an empty cluster. Raises `SourceError`.
+    Facts without series stay unknown: missing nodes do not mean an empty cluster. Raises `SourceError`.
     """
     rows = {name: ask(name, rendered(template)) for name, template in QUERIES.items()}
     nodes = _nodes(rows)

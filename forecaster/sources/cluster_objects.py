@@ -167,7 +167,7 @@ def _with_priority(pod: Pod, priorities: Mapping[str, int]) -> Pod:
 
 
 def _rollout(kind: str, wire: Wire) -> Rollout:
-    """What the controller's strategy allows: percentages of the replicas, surge rounded up, unavailable down."""
+    """Return the pods that the strategy allows: percentages of the replicas, surge rounded up, unavailable down."""
     spec = wire.get("spec") or {}
     replicas = spec.get("replicas")
     count = 1 if replicas is None else int(replicas)
@@ -191,7 +191,7 @@ def _share(value: int | str, replicas: int, rounded: Callable[[float], int]) -> 
 
 
 def _by_namespace(items: Items, kind: str, read: Callable[[Wire], Any], faults: list[str]) -> dict[str, Any]:
-    """What a namespace has; None where one of its objects is not understood, since that one may refuse anything."""
+    """Read the objects of each namespace; None where one of them is not understood, since it may refuse anything."""
     wires: dict[str, list[Wire]] = defaultdict(list)
     for wire in items.get(kind, ()):
         wires[_key(wire)[0]].append(wire)
@@ -200,7 +200,7 @@ def _by_namespace(items: Items, kind: str, read: Callable[[Wire], Any], faults: 
 
 
 def _read(wires: Iterable[Wire], read: Callable[[Wire], Any], faults: list[str]) -> list[Any]:
-    """What can be understood; the rest is named."""
+    """Read the objects that are understood; the others are named in `faults`."""
     objects = []
     for wire in wires:
         try:

@@ -1,8 +1,8 @@
-"""The PromQL about containers: usage and facts of each, asked once an hour, and what limits do to them, also in starts.
+"""PromQL about containers: usage and facts of each, once an hour, and the losses to limits, also of starting pods.
 
-Usage is that of the hottest pod at each instant, never a mean over pods: a hot shard is what a size has to carry.
-Labels and placeholders are those of `promql`, with `container` beside them. Of a span that is over, pods are joined to
-their workloads as they were then, five minutes at a time and a day a question.
+Usage is that of the hottest pod at each instant, never a mean over pods, because a size has to carry the hottest one.
+Labels and placeholders are those of `promql`, with `container` added. For a past span, pods are joined to their
+workloads of that time, five minutes at a time and one day per query.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def hottest(per_container: str) -> str:
-    """The query for the highest value of any pod, from one by pod and container."""
+    """Return the query for the highest value of any pod, from a query by pod and container."""
     return by_owner("max", per_container, "container")
 
 
@@ -84,8 +84,8 @@ max_over_time((
   )"""
     ),
 }
-"""What is told about containers. An OOM kill is told by the restart that follows it and the limit of that time, so
-that a limit raised in place later is not taken for the one that was too low."""
+"""Queries of container facts. An OOM kill is dated by the restart that follows it, and gets the limit of that time, so
+that a limit raised in place later is not mistaken for the one that was too low."""
 
 
 SPAN = "SPAN"
@@ -108,7 +108,7 @@ sum by (namespace, workload_kind, workload) (
 )
 or
 0 * max by (namespace, workload_kind, workload) ({_RESTARTS} {_BY_OWNER})"""
-"""A kill is told by the restart that follows it; 0 where restarts are known and there was none."""
+"""A kill is dated by the restart that follows it; 0 where restarts are known and none was a kill."""
 
 THROTTLED = f"""\
 sum_over_time((sum by (namespace, workload_kind, workload) (

@@ -1,9 +1,9 @@
-"""The PromQL about runs of CronJobs: what containers of Jobs have, and what each run used.
+"""PromQL about runs of CronJobs: the sizes of containers of Jobs, and the usage of each run.
 
-A run is a Job, its pods have names of their own, and most are gone. Each question is therefore about a week at once, in
-which every series is read once: at steps of minutes, runs times steps would be read. Series by pod are asked for only
-where the name has the minute of a schedule. Of one namespace no more is read than its oldest CronJobs, and so many runs
-of them: more of either harms that namespace only.
+A run is a Job whose pods have names of their own, and most of them are gone. So each query covers a week at once and
+reads every series once; with steps of minutes it would read runs times steps. Series by pod are read only where the
+name has the minute of a schedule. A namespace is read up to a number of its oldest CronJobs, and of their runs: an
+owner with more of them harms that namespace only.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class Answers:
         self._sums = {signal: RunningSums(values) for signal, values in recording.values.items()}
 
     def about(self, query: str) -> tuple[Answers, str]:
-        """What shows only the namespaces and names that a query is narrowed to, and the query without that."""
+        """Return the answers narrowed to the query's namespaces and names, and the query without these matchers."""
         answers, narrower = copy(self), _NARROWER.search(query)
         if narrower:
             answers._names = re.compile(_unquoted(narrower["owner"] or narrower["name"]))  # noqa: SLF001  of a copy
@@ -249,7 +249,7 @@ FACTS: dict[str, Callable[[Iterable[Workload]], Iterable[Fact]]] = {
     "container_requests": lambda workloads: [(labels | _APP, v) for labels, v in _resource_rows(workloads, "request")],
     "container_limits": lambda workloads: [(labels | _APP, v) for labels, v in _resource_rows(workloads, "limit")],
 }
-"""How each query of the inventory is answered, by its name in `Queries`."""
+"""Answers to each query of the inventory, by its name in `Queries`."""
 
 
 def _matrix_rows(times: list[float], labels: list[Labels], values: NDArray[np.float64]) -> Iterator[str]:
@@ -285,7 +285,7 @@ class EmbeddedPrometheus(ThreadingHTTPServer):
 
     @property
     def url(self) -> str:
-        """Address of the endpoint; the port is chosen by the system unless one was asked for."""
+        """Address of the endpoint; the system chooses the port unless one was requested."""
         return f"http://127.0.0.1:{self.server_port}"
 
     def __enter__(self) -> Self:
@@ -297,7 +297,7 @@ class EmbeddedPrometheus(ThreadingHTTPServer):
         self.server_close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that leaves in the middle of an answer is no fault; everything else is told."""
+        """Ignore a client that leaves in the middle of an answer; report every other error."""
         if not isinstance(sys.exception(), ConnectionError):
             super().handle_error(request, client_address)
 

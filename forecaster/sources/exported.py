@@ -37,7 +37,8 @@ if TYPE_CHECKING:
 SERIES_COLUMN = "series"
 LONGEST_STEP = timedelta(hours=1)
 LONGEST_SPAN = timedelta(days=3 * 366)
-"""Each minute of it takes memory in every workload: one sample of 1970 beside those of today would take all."""
+"""Each minute of the span takes memory in every workload: a sample of 1970 beside those of today would take all of it.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -28,7 +28,7 @@ NO_SIGNALS: Mapping[str, SignalSettings] = MappingProxyType({})
 
 
 class SourceSettings(Section):
-    """Which source is read."""
+    """The source of histories and inventories."""
 
     kind: str = Field("prometheus", description="Kind of the source, a name of `sources.factory.SOURCES`.")
     options: dict[str, Any] = Field(
@@ -48,15 +48,15 @@ class SourceConfig(Protocol):
 
     @property
     def source(self) -> SourceSettings:
-        """Which source, and its options."""
+        """Settings of the source."""
 
     @property
     def prometheus(self) -> PrometheusSettings:
-        """How to reach a Prometheus."""
+        """Settings of the connection to Prometheus."""
 
     @property
     def queries(self) -> Queries:
-        """What it is asked."""
+        """Queries of the source."""
 
     @property
     def signals(self) -> Mapping[str, SignalSettings]:
@@ -93,7 +93,7 @@ def origins_of(source: Source) -> Origins | None:
 def prometheus(
     settings: PrometheusSettings, queries: Queries, signals: Mapping[str, SignalSettings] = NO_SIGNALS
 ) -> PrometheusSource:
-    """A Prometheus that is asked for these signals beside CPU, memory and requests."""
+    """Return a Prometheus source that reads these signals beside CPU, memory and requests."""
     from forecaster.sources.prometheus import PrometheusSource  # noqa: PLC0415  settings are read without HTTP
 
     return PrometheusSource(settings, queries.with_signals(signals))

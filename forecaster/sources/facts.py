@@ -1,4 +1,4 @@
-"""What each query of the inventory says by workload or by HPA, and those about containers by container."""
+"""Meaning of the answer to each query of the inventory, by workload or HPA, and of container queries by container."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TARGET_WORDS = {
     "average": (TargetType.AVERAGE_VALUE, 1.0),
     "value": (TargetType.VALUE, 1.0),
 }
-"""What kube-state-metrics' words for targets mean, and its unit per unit of ours."""
+"""Target types of kube-state-metrics: ours, and its unit per unit of ours."""
 
 
 class InstantRow(NamedTuple):
@@ -60,16 +60,16 @@ class Identity(NamedTuple):
     """Workload and pod that a series belongs to."""
 
     several: frozenset[WorkloadId] = frozenset()
-    """Workloads that are told as more than one object: their sums are those of all of them."""
+    """Workloads reported as more than one object: their sums are the sums of all these objects."""
     exported: int = 0
-    """Pods that are told under the names of what exports them."""
+    """Number of pods reported under the names of their exporters."""
     clusters: int = 0
-    """Clusters, by the times at which their kube-system was created; 0 where nothing tells them."""
+    """Number of clusters, by the creation times of their kube-system; 0 where none is reported."""
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What the queries of these names say about specifications; empty until they are asked."""
+    """Answers to the queries about specifications, by name; empty until they are read."""
 
     pod_requests: Mapping[WorkloadId, Mapping[str, float]] = field(default_factory=dict)
     pod_limits: Mapping[WorkloadId, Mapping[str, float]] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class Facts:
     hpa_max_replicas: Mapping[HpaName, float] = field(default_factory=dict)
     hpa_metric_targets: Mapping[HpaName, Sequence[Target]] = field(default_factory=dict)
     hpa_containers: Mapping[WorkloadId, tuple[NamedContainer, ...]] | None = None
-    """None until it is told."""
+    """None until it is read."""
     state_metrics: Sequence[str] = ()
     identity: Identity = field(default_factory=Identity)
 

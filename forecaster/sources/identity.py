@@ -36,7 +36,7 @@ PERMISSIONS: Mapping[Provider, str] = {
     "azure": "the identity needs the role `Monitoring Data Reader` on the Azure Monitor workspace",
     "gcp": "the service account needs the role roles/monitoring.viewer in this project",
 }
-"""What an identity lacks that the server refuses."""
+"""Permission that an identity lacks when the server refuses it."""
 
 _BEFORE_EXPIRY = timedelta(minutes=5)
 """Credentials are renewed this early: clocks differ by a minute or two, and a failed renewal can be tried again."""
@@ -152,7 +152,7 @@ class SigV4(AuthBase):
 
 
 def _canonical(request: PreparedRequest, signed: Mapping[str, str]) -> bytes:
-    """What is signed of a request; names of `signed` are lowercase and sorted."""
+    """Return the signed part of a request; names of `signed` are lowercase and sorted."""
     parts = urlsplit(str(request.url))
     pairs = sorted((_quoted(name), _quoted(value)) for name, value in parse_qsl(parts.query, keep_blank_values=True))
     body = request.body or b""
@@ -200,7 +200,7 @@ def _region(environment: Mapping[str, str], url: str) -> str:
 
 
 def aws_keys(environment: Mapping[str, str], region: str, now: datetime) -> ExpiringValue[Keys]:
-    """Credentials of the pod's role: by IRSA, by EKS Pod Identity, else those of the environment."""
+    """Return the credentials of the pod's role, by IRSA or EKS Pod Identity, else those of the environment."""
     if role := environment.get("AWS_ROLE_ARN"):
         return _assumed(environment, role, region)
     if address := environment.get("AWS_CONTAINER_CREDENTIALS_FULL_URI"):
@@ -217,7 +217,7 @@ def aws_keys(environment: Mapping[str, str], region: str, now: datetime) -> Expi
 
 
 def _assumed(environment: Mapping[str, str], role: str, region: str) -> ExpiringValue[Keys]:
-    """What AWS' token service gives for the token of the pod's service account."""
+    """Exchange the token of the pod's service account for credentials of AWS' token service."""
     domain = "amazonaws.com.cn" if region.startswith("cn-") else "amazonaws.com"
     form = {
         "Action": "AssumeRoleWithWebIdentity",
@@ -242,7 +242,7 @@ def _keys(fields: Mapping[str, Any], token: str, server: str) -> ExpiringValue[K
 
 
 def azure_token(environment: Mapping[str, str], now: datetime) -> ExpiringValue[str]:
-    """What Microsoft Entra gives for the token of the pod's service account (Azure workload identity)."""
+    """Exchange the token of the pod's service account for one of Microsoft Entra (Azure workload identity)."""
     missing = [name for name in ("AZURE_TENANT_ID", "AZURE_CLIENT_ID") if not environment.get(name)]
     if missing:
         raise SourceRefused(
@@ -262,7 +262,7 @@ def azure_token(environment: Mapping[str, str], now: datetime) -> ExpiringValue[
 
 
 def google_token(environment: Mapping[str, str], now: datetime) -> ExpiringValue[str]:
-    """What the metadata server of Google Cloud gives to this pod (GKE workload identity)."""
+    """Return the token that the metadata server of Google Cloud issues for this pod (GKE workload identity)."""
     host = environment.get("GCE_METADATA_HOST") or "metadata.google.internal"
     address = f"http://{host}/computeMetadata/v1/instance/service-accounts/default/token"
     response = _fetch(
@@ -284,7 +284,7 @@ def _token(response: requests.Response, server: str, now: datetime) -> ExpiringV
 
 
 def _fetch(method: str, address: str, server: str, **content: Any) -> requests.Response:
-    """One exchange. A refusal is told by its status alone: bodies of such servers may hold what must not be logged."""
+    """Send one request. Errors have the status only: bodies of such servers may hold secrets."""
     with requests.Session() as session:
         session.trust_env = not is_local(address)  # a proxy of the environment does not lead to the machine itself
         try:

@@ -20,19 +20,19 @@ if TYPE_CHECKING:
 
 
 HPA_COUNT = "hpa_count"
-"""Name of the query for the number of HPAs, which tells cheaply that one has come or gone."""
+"""Name of the query for the number of HPAs, a cheap way to notice that one was created or deleted."""
 MAX_FAILED = 2
 """Queries about specifications that may fail in one cycle; the others wait for the next, each failure may be a
 time-out."""
 WHOLE_WITHIN = timedelta(minutes=10)
-"""Time for which an HPA with missing series is asked for in every cycle: they come with the next scrape."""
+"""Time for which an HPA with missing series is queried in every cycle: its series appear with the next scrape."""
 _DEFAULT_MIN_REPLICAS = 1
 """`spec.minReplicas` of autoscaling/v2 when it is absent."""
 
 
 @dataclass(frozen=True, slots=True)
 class Specifications:
-    """What people and HPAs ask for, by workload; `faults` names what could not be understood."""
+    """Requested replicas, resources and HPAs by workload; `faults` names the objects that were not understood."""
 
     resources: Mapping[WorkloadId, Resources] = field(default_factory=dict)
     autoscalers: Mapping[WorkloadId, Autoscaler] = field(default_factory=dict)
@@ -40,9 +40,9 @@ class Specifications:
     """Containers that HPAs name."""
     faults: tuple[str, ...] = ()
     partly: Mapping[WorkloadId, str] = field(default_factory=dict)
-    """Why the HPA of a workload is known in part only."""
+    """Reason why the HPA of a workload is known in part only."""
     unknown: str = ""
-    """Why that is so of every workload; empty where it is not."""
+    """Reason why the HPAs of all workloads are not known; empty where they are."""
 
 
 def specifications_of(facts: Facts) -> Specifications:
@@ -55,11 +55,9 @@ def specifications_of(facts: Facts) -> Specifications:
     return Specifications(_resources(facts), autoscalers, facts.hpa_containers or {}, tuple(faults), partly)
 
 
-SEVERAL_OBJECTS = (
-    "its series are those of several objects, of more than one cluster: state the one that is meant in queries.labels"
-)
+SEVERAL_OBJECTS = "its series come from several objects, of more than one cluster: select one in queries.labels"
 
-NOTHING_LISTED = "no workload is listed: no series tells the replicas of any "
+NOTHING_LISTED = "no workload is listed: no series has the replicas of any "
 
 NOT_HONOURED = "those of kube-state-metrics itself (label exported_pod): scrape it with honor_labels: true"
 
@@ -75,12 +73,12 @@ def of_series(inventory: Inventory) -> tuple[tuple[str, ...], dict[WorkloadId, s
 
 
 def _foreign(identity: Identity) -> Iterator[str]:
-    """What makes series those of something else."""
+    """Yield the reasons for which these series belong to something else."""
     if identity.several:
         first = min(identity.several)
         yield f"{counted(len(identity.several), 'workload')} held, {first.kind} {first} among them: {SEVERAL_OBJECTS}"
     if identity.exported:
-        yield f"{identity.exported} pods are told as {NOT_HONOURED}"
+        yield f"{identity.exported} pods are reported as {NOT_HONOURED}"
 
 
 def inventory_of(
@@ -92,9 +90,9 @@ def inventory_of(
     *,
     narrowed: bool = False,
 ) -> Inventory:
-    """Every workload of these kinds, with the pods that were asked for and those that are ready.
+    """Return every workload of these kinds, with its requested and its ready pods.
 
-    That there is none is a fault, unless the questions were `narrowed` to some names.
+    An empty result is a fault, unless the queries were `narrowed` to some names.
     """
     known = [id_ for id_ in sorted(replicas) if id_.kind in kinds]
     workloads = tuple(
@@ -110,7 +108,7 @@ def inventory_of(
         if id_ in ready
     )
     partly = {workload.id: specified.unknown or specified.partly.get(workload.id, "") for workload in workloads}
-    silent = [f"{id_.kind} {id_}: no series tells its ready replicas; left out" for id_ in known if id_ not in ready]
+    silent = [f"{id_.kind} {id_}: no series has its ready replicas; left out" for id_ in known if id_ not in ready]
     remedy = "see whether kube-state-metrics is scraped, and which namespaces and labels queries.* select"
     nothing = () if known or narrowed else (f"{NOTHING_LISTED}{', '.join(sorted(kinds))}; {remedy}",)
     faults = (*nothing, *specified.faults, *silent, *_pointless(specified.autoscalers, replicas, kinds))
@@ -139,10 +137,10 @@ def _resources(facts: Facts) -> dict[WorkloadId, Resources]:
 
 
 def _autoscalers(facts: Facts, faults: list[str], partly: dict[WorkloadId, str]) -> dict[WorkloadId, Autoscaler]:
-    """The HPA of each workload. One that cannot be understood is named in `faults` and left out.
+    """Return the HPA of each workload. One that is not understood is named in `faults` and left out.
 
-    One that is told in part is in `partly`: it is used whole or not at all, and its workload is held meanwhile. An HPA
-    has a maximum and a metric at least; the API server sees to that.
+    An HPA reported in part is named in `partly`: it is used whole or not at all, and its workload is held meanwhile.
+    The API server ensures that an HPA has a maximum and at least one metric.
     """
     autoscalers: dict[WorkloadId, Autoscaler] = {}
     for workload, names in facts.hpa_scale_targets.items():
@@ -151,8 +149,8 @@ def _autoscalers(facts: Facts, faults: list[str], partly: dict[WorkloadId, str])
             several = listed([hpa.name for hpa in names])
             faults.append(f"{workload.kind} {workload}: scaled by more than one HPA ({several}); none is used")
         elif missing := _missing(hpa, facts):
-            faults.append(f"HPA {hpa}: no series tells its {missing}; {workload.kind} {workload} is held")
-            partly[workload] = f"no series tells the {missing} of its HPA {hpa.name}"
+            faults.append(f"HPA {hpa}: no series has its {missing}; {workload.kind} {workload} is held")
+            partly[workload] = f"no series has the {missing} of its HPA {hpa.name}"
         else:
             lowest = _count(facts.hpa_min_replicas.get(hpa, _DEFAULT_MIN_REPLICAS))
             stated = facts.hpa_metric_targets.get(hpa, ())
@@ -164,11 +162,11 @@ def _autoscalers(facts: Facts, faults: list[str], partly: dict[WorkloadId, str])
 
 
 WITH_FRACTIONS = (2, 5)
-"""The first version of kube-state-metrics that tells targets such as 500m; older ones leave them out."""
+"""First version of kube-state-metrics that exports targets such as 500m; older ones leave them out."""
 
 
 def _missing(hpa: HpaName, facts: Facts) -> str:
-    """What is not told of an HPA."""
+    """Name the missing series of an HPA."""
     if hpa not in facts.hpa_max_replicas:
         return "maxReplicas"
     targets = facts.hpa_metric_targets.get(hpa, ())
@@ -200,10 +198,10 @@ def _pointless(
 class Rotation:
     """The last answer to each query about specifications, none older than `every` when it is used.
 
-    All are asked at first and whenever a workload appears, which has an HPA and requests from its first cycle on; those
-    about HPAs whenever there are more or fewer of them, and for some minutes while one is told in part. From then on
-    they fall due one after the other, so that no cycle carries all of them. One that fails keeps its last answer, is
-    named, and is asked again after a pause.
+    All queries are sent at first and whenever a workload appears, so that its HPA and requests are known in its first
+    cycle. Those about HPAs are also sent whenever the number of HPAs changes, and for some minutes while an HPA is
+    reported in part. Otherwise they fall due one after the other, so that no cycle carries all of them. A query that
+    fails keeps its last answer, is named, and is sent again after a pause.
     """
 
     def __init__(self, every: timedelta) -> None:
@@ -217,7 +215,7 @@ class Rotation:
         self._facts = Facts()
         self._made = Specifications()
         self._in_part: dict[WorkloadId, datetime] = {}
-        """Since when workloads have an HPA that is told in part."""
+        """Instants since when workloads have an HPA that is reported in part."""
 
     @property
     def named(self) -> frozenset[str]:
@@ -248,7 +246,7 @@ class Rotation:
         return replace(self._made, faults=(*self._made.faults, *self._old(at)), unknown=self._unknown())
 
     def _renewed(self, due: Sequence[str], at: datetime, ask: Callable[[str], Sequence[InstantRow]]) -> bool:
-        """Ask what is due; whether anything was told."""
+        """Send the queries that are due; return whether any was answered."""
         renewed, failed = False, 0
         for i, name in enumerate(due, 1):
             self._due_at[name] = at + self._every * i / len(due)
@@ -292,7 +290,7 @@ class Rotation:
         ]
 
     def _counted(self, at: datetime, ask: Callable[[str], Sequence[InstantRow]]) -> float | None:
-        """How many HPAs there are; None where that is not known."""
+        """Return the number of HPAs; None where it is not known."""
         rows = None if self._late() or self._back_off.waits(HPA_COUNT, at) else self._answer(HPA_COUNT, at, ask)
         return None if rows is None else sum(row.value for row in rows)
 
@@ -304,5 +302,5 @@ class Rotation:
                 yield f"{why}; {f'that of {latest:%H:%M} UTC is used' if latest else 'nothing is known of it yet'}"
 
     def _unknown(self) -> str:
-        """Why it is not known which workloads have HPAs; empty where it is."""
+        """Say why it is not known which workloads have HPAs; empty where it is."""
         return "" if "hpa_scale_targets" in self._answered_at else "whether an HPA scales it is not known yet"

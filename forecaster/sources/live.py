@@ -1,7 +1,7 @@
-"""Live facts: counts, HPAs and requests as the API server has them, watched, and the inventory that is made of them.
+"""Live facts: watched counts, HPAs and requests of the API server, and the inventory made of them.
 
-Prometheus stays the source of histories. Where both tell a fact, the API server does; what it does not tell (other
-kinds, everything while it is away or refuses) is told as without it, and a sentence says so.
+Histories come from Prometheus. A fact that both report is taken from the API server. Other kinds, and everything while
+the API server is away or refuses, are taken from Prometheus, and a sentence says so.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class LiveCluster:
         resources: bool = False,
         pool_labels: Sequence[str] = POOL_LABELS,
     ) -> None:
-        """Prepare the watches; with `resources` also those of policies; `pool_labels` distinguish node pools."""
+        """Prepare the watches; with `resources` also those of policies; `pool_labels` identify node pools."""
         self._clock, self.changed = clock, changed
         self.scaling: dict[WorkloadId, set[Key]] = {}
         """The HPAs of each workload, changed by the thread of their watch alone; others go through a copy."""
@@ -197,7 +197,7 @@ class LiveCluster:
         return self.nodes.objects.get(("", node), NOWHERE)
 
     def pods_counted(self) -> Counter[WorkloadId]:
-        """How many pods of each workload live; none where that is not known."""
+        """Number of running pods by workload; empty where it is not known."""
         return Counter(self.above(pod.owner) for pod in (list(self.pods.objects.values()) if self._owned() else ()))
 
     def running(self, workloads: Container[WorkloadId]) -> Iterator[tuple[WorkloadId, str, str, Resources]] | None:
@@ -223,7 +223,7 @@ class LiveCluster:
         return watch.objects.get((id_.namespace, id_.name)) if watch and watch.fresh else None
 
     def daemons(self) -> dict[str, list[Resources]]:
-        """What each pod of a DaemonSet requests, by node."""
+        """Requests of each DaemonSet's pod, by node."""
         requests: dict[str, list[Resources]] = defaultdict(list)
         for pod in list(self.pods.objects.values()):
             if pod.owner.kind == "DaemonSet" and pod.node:
@@ -250,9 +250,9 @@ class LiveCluster:
         return Inventory(at, tuple(workloads), tuple(faults), whole=frozenset(kinds), images=images)
 
     def policies(self) -> ClusterPolicies:
-        """What annotations and custom resources state, as it was known last: it stays while the API server is away.
+        """Return the policies of annotations and custom resources; the last known ones while the API server is away.
 
-        Of a collection that was not listed yet, what an earlier process knew.
+        A collection that was not listed yet has the policies known to an earlier process.
         """
         self.before.objects = stated = self._stated(self.before.objects)
         labels = dict(stated.labels)
@@ -338,7 +338,7 @@ class LiveCluster:
         return {id_: mean_resources(each) for id_, each in by_workload.items()}
 
     def _spreads(self) -> dict[WorkloadId, Spread]:
-        """Where the ready pods of each workload are; nothing while pods cannot be listed."""
+        """Return the spread of each workload's ready pods; empty while pods cannot be listed."""
         if not self._owned():
             return {}
         counts: dict[WorkloadId, Counter[str]] = defaultdict(Counter)
@@ -351,7 +351,7 @@ class LiveCluster:
         return {id_: self._spread(nodes) for id_, nodes in by_workload.items()}
 
     def _spread(self, nodes: Counter[str]) -> Spread:
-        """The fullest node and zone of pods that are counted by node; no zone where one of the nodes tells none."""
+        """Return the fullest node and zone, from pods counted by node; no zone where a node lacks a zone label."""
         zones: Counter[str] = Counter()
         for node, pods in nodes.items():
             zones[self._place(node).zone] += pods

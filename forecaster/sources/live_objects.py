@@ -1,4 +1,4 @@
-"""What is kept of the objects that are watched: workloads, HPAs, pods, each reduced as soon as it is decoded."""
+"""Watched objects in memory: workloads, HPAs and pods, each reduced as soon as it is decoded."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ NODES_PATH = "/api/v1/nodes"
 LONGEST_AMOUNT, FEW = 64, 32
 """Signs of an amount that is read, and containers whose sum is remembered: an owner can write a million each time."""
 LIVING = frozenset({"Pending", "Running"})
-"""Phases of pods that count; those of others are not kept."""
+"""Phases of pods that count; pods in other phases are not stored."""
 
 
 BUILT_IN_KINDS = (
@@ -59,7 +59,7 @@ BUILT_IN_KINDS = (
 
 
 class LiveContainer(msgspec.Struct, frozen=True, gc=False):
-    """What one container of a template states; a native sidecar is told from an app container."""
+    """One container of a template; native sidecars are distinguished from app containers."""
 
     name: str
     resources: Resources
@@ -70,7 +70,7 @@ NO_TEXTS: Mapping[str, str] = MappingProxyType({})
 
 
 class LiveWorkload(msgspec.Struct, frozen=True):
-    """A Deployment, StatefulSet or custom resource. Equal ones are told to nothing that waits for changes."""
+    """A Deployment, StatefulSet or custom resource. A change that leaves it equal is not passed on."""
 
     replicas: int
     ready: int
@@ -146,7 +146,7 @@ NODE_LOST = frozenset({"Unknown", "ContainerStatusUnknown"})
 
 
 def workload_of_object(workload: Scalable) -> LiveWorkload:
-    """What is kept of a workload. `spec.replicas` is 1 where it is absent."""
+    """Reduce a workload. `spec.replicas` is 1 where it is absent."""
     spec = workload.spec
     return LiveWorkload(
         replicas=1 if spec.replicas is None else spec.replicas,
@@ -163,9 +163,10 @@ def workload_of_object(workload: Scalable) -> LiveWorkload:
 
 
 def hpa_of_object(hpa: HorizontalPodAutoscaler, before: LiveHpa | None = None) -> LiveHpa:
-    """What is kept of an HPA; the API server has filled in its defaults.
+    """Reduce an HPA; the API server has filled in its defaults.
 
-    Its status is another one at every sync, its specification seldom: what was made of that `before` is used again.
+    Its status changes at every sync, its specification seldom: the parsed specification of `before` is reused if it is
+    equal.
     """
     meta, status = hpa.metadata, hpa.status
     written = hash(bytes(hpa.spec))
@@ -181,9 +182,9 @@ _wire = msgspec.json.Decoder(dict[str, Any])
 
 
 def pod_of_object(pod: PodObject, before: LivePod | None = None) -> LivePod | None:
-    """What is kept of a pod; nothing of one that has ended, is being deleted or has no controller.
+    """Reduce a pod; None if it has ended, is being deleted or has no controller.
 
-    Of one that was ready `before` and is again, the first time counts.
+    If the pod was ready `before` and is ready again, the first time counts.
     """
     owner = pod.metadata.controller()
     if owner is None or pod.status.phase not in LIVING or pod.metadata.deletion_timestamp is not None:
@@ -224,11 +225,11 @@ def _is_lost(pod: PodObject) -> bool:
 
 
 SCHEDULING_SECONDS = 5.0
-"""So long a pod waits in the scheduler's queue; without a node for longer it is unschedulable, not slow."""
+"""Normal time in the scheduler's queue; a pod without a node for longer is unschedulable, not slow."""
 
 
 def start_up(pod: LivePod) -> timedelta:
-    """How long a pod that is ready took from its creation, without the time in which it had no node."""
+    """Return the time from a ready pod's creation until it was ready, without the time in which it had no node."""
     placed = pod.scheduled or pod.created
     return timedelta(seconds=max(0.0, pod.ready - placed) + min(max(0.0, placed - pod.created), SCHEDULING_SECONDS))
 
@@ -240,7 +241,7 @@ def owner_of_object(replica_set: MetadataOnly) -> WorkloadId:
 
 
 class NodePlace(NamedTuple):
-    """The node pool and the zone of a node; empty where no label tells them."""
+    """Node pool and zone of a node; empty where no label states them."""
 
     pool: str = ""
     zone: str = ""

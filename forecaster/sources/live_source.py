@@ -1,4 +1,4 @@
-"""LiveSource: the inventory as the API server has it over what Prometheus tells; histories are of Prometheus."""
+"""LiveSource: the inventory of the API server over that of Prometheus; histories come from Prometheus."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class RelistedSource:
 
 
 class LiveSource(RelistedSource):
-    """A source with live facts over its inventory; histories, and kinds that are not watched, are its own.
+    """A source with live facts over the inventory of another one, which has histories and unwatched kinds.
 
-    While nothing is live its inventory is the one there is; where it `tells`, a fault says why.
+    While no live facts are available, the other source's inventory is used, with a fault if `tells` is set.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class LiveSource(RelistedSource):
         self._pods: Counter[WorkloadId] = Counter()  # counted when origins are first told after an inventory
 
     def inventory(self, at: datetime) -> Inventory:
-        """Every workload at `at`. Of an instant that is past only Prometheus can tell. Raises SourceError."""
+        """Return every workload at `at`; an instant in the past is read from Prometheus alone. Raises SourceError."""
         past = self._clock() - at.timestamp() > PAST_SECONDS
         kinds = frozenset() if past else self.live.kinds() & set(self.source.queries.kinds)
         self.listed, self._pods = (at, kinds), Counter()
@@ -81,9 +81,9 @@ class LiveSource(RelistedSource):
         return self.listed[1] if self.listed is not None and self.listed[0] == at else frozenset()
 
     def _with_others(self, live: Inventory) -> Inventory:
-        """Add workloads of other kinds; while these cannot be listed, they are held as they were.
+        """Add workloads of other kinds; while these cannot be listed, they are held unchanged.
 
-        The source is asked in any case: what it learns of containers that HPAs name, its other queries need.
+        The source is queried in any case, because its other queries need the containers that HPAs name.
         """
         try:
             inventory = self.source.inventory(live.at)
@@ -129,7 +129,7 @@ class LiveSource(RelistedSource):
 
 
 MIN_FOREIGN = 3
-"""Workloads of a kind that Prometheus tells and the API server does not: fewer may have been deleted just now."""
+"""Smallest number of workloads of a kind that only Prometheus reports; fewer may have been deleted just now."""
 
 
 def _ordered(live: Inventory, others: Sequence[Workload]) -> tuple[Workload, ...]:

@@ -1,4 +1,4 @@
-"""What the targets of an HPA mean, read from the object itself: metrics, and the signals that selectors name."""
+"""Targets of an HPA, read from the object itself: metrics, and the signals that selectors name."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _named(metric: MetricSpec, id_: WorkloadId) -> tuple[str, str]:
 
 
 def misread(targets: Sequence[Target], signals: Collection[str]) -> str:
-    """Why the targets of an HPA on our demand have no answer, and what to do; empty where they have one."""
+    """Say why the HPA's targets on our demand metric have no answer, and the remedy; empty where they have one."""
     demands = [target for target in targets if own_metric(target.metric) == OwnMetric(DEMAND_METRIC)]
     unknown = [target.signal for target in demands if target.signal and target.signal not in signals]
     named = Counter(target.signal for target in demands)

@@ -1,8 +1,8 @@
-"""How Prometheus is asked: long ranges in pieces, and a failed question after a pause.
+"""Pacing of queries: long ranges are read in pieces, and a failed query is repeated after a pause.
 
-A piece is what the server answers and memory holds. Decoding costs a quarter of a microsecond per sample, and
-Prometheus more than that to compute and write it; where both have a core, the next piece is computed while one is
-decoded, and only the slower of the two is waited for. A slow server is slower with the same question each minute.
+A piece is as large as the server answers and memory holds. Decoding costs a quarter of a microsecond per sample, and
+Prometheus needs more than that to compute and write it; where both have a core, the next piece is computed while one is
+decoded, and only the slower of the two takes time. A slow server is slower with the same query each minute.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Grid:
         return self.at(self.points - 1)
 
     def cut(self, points: int) -> tuple[Grid, Grid]:
-        """The first `points` of it, and the rest."""
+        """Split off the first `points`; return both parts."""
         first = min(points, self.points)
         return Grid(self.start, self.step, first), Grid(self.at(first), self.step, self.points - first)
 
@@ -85,7 +85,7 @@ class Slices:
         return piece
 
     def refused(self, piece: Grid) -> None:
-        """The last piece was too much: take it back, and cut none longer than half of it from now on."""
+        """Return the last piece, which was too large; later pieces are at most half as long."""
         self._rest = Grid(piece.start, piece.step, piece.points + self._rest.points)
         self._max_points = piece.points // 2
 
@@ -164,13 +164,13 @@ class BackOff:
         self.failures.pop(name, None)
 
     def waiting(self, name: str, at: datetime) -> str:
-        """Why a question is not asked at this time, and when it will be; empty where it may be asked."""
+        """Say why a query is paused at this time, and until when; empty where it may be sent."""
         if not self.waits(name, at):
             return ""
         failure = self.failures[name]
-        return f"{failure.why}; asked again at {failure.again_at:%H:%M} UTC"
+        return f"{failure.why}; queried again at {failure.again_at:%H:%M} UTC"
 
     def why(self, name: str) -> str:
-        """What went wrong last; empty where nothing did."""
+        """Return the last failure; empty where there was none."""
         failure = self.failures.get(name)
         return failure.why if failure else ""

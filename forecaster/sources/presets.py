@@ -179,7 +179,7 @@ class ModelServer(NamedTuple):
 
     @property
     def capacity(self) -> str:
-        """What the pods of each workload usually ran in the minutes of a day in which more waited."""
+        """Query for the usual usage of each workload's pods in the minutes of a day with a longer queue."""
         full = f"{self.running}\n      and on (namespace, pod) {self.waiting} > 0"
         return by_owner("avg", f"(\n    quantile_over_time(0.5, (\n      {full}\n    )[1d:1m])\n  )")
 

@@ -1,4 +1,4 @@
-"""What `forecaster doctor` asks a Prometheus: one check per thing that has to work, each with its remedy.
+"""Checks of `forecaster doctor` against a Prometheus: one per thing that has to work, each with its remedy.
 
 First the address, then the data: do the queries have series, how fresh, how dense, how far back.
 """
@@ -64,7 +64,7 @@ def whole_minute(now: datetime) -> datetime:
 
 
 def _reached(source: PrometheusSource, settings: PrometheusSettings, now: datetime) -> list[Check]:
-    """Address, authentication and clock, as far as one small question tells; ends at the first that fails."""
+    """Check address, authentication and clock with one small query; end at the first failure."""
     address = Check("address", ok=True, detail=f"{shown_url(settings.url)} answers")
     try:
         rows = source.rows(by_its_own_clock("time", "vector(time())"))
@@ -109,19 +109,19 @@ _NO_PODS = "let Prometheus scrape kube-state-metrics with honor_labels, or mend 
 _NO_JOIN = "pods and containers are there but do not meet: compare their namespace and pod labels, and queries.kinds"
 _NO_RULES = "load deploy/rules into Prometheus, or set queries.preset to raw"
 _OWN_QUERY = "the configuration can replace this query (queries.NAME) by one that the server answers"
-_SHORT = "wait, or read from a store with longer retention; until then forecasts fall back to what is measured"
+_SHORT = "wait, or read from a store with longer retention; until then forecasts fall back to measured demand"
 _NO_SCALING = "no HorizontalPodAutoscaler is known"
 
 LONGEST_DELAY = timedelta(seconds=90)
-_REPEATED = "minutes are asked for again after two minutes, and decided by then"
+_REPEATED = "minutes are queried again after two minutes, after their decisions"
 _NOT_EXPORTED = {
-    WITH_FRACTIONS: "targets of HPAs with a fraction are not told, workloads with an HPA are held",
-    (2, 7): "targets on one container (ContainerResource) are not told",
+    WITH_FRACTIONS: "targets of HPAs with a fraction are missing, workloads with an HPA are held",
+    (2, 7): "targets on one container (ContainerResource) are missing",
     (2, 19): "targets on one container look like those on the pod",
 }
 
 _OF_CONTAINERS = (CPU, MEMORY)
-"""Queries of what the kubelet tells of containers, beside what kube-state-metrics tells of their pods."""
+"""Queries of kubelet series about containers, beside the kube-state-metrics series of their pods."""
 
 _OPTIONAL = {
     "requests": "no known counter of requests has data; queries.requests can state a query of your own",
@@ -132,11 +132,11 @@ _OPTIONAL = {
     "hpa_min_replicas": _NO_SCALING,
     "hpa_max_replicas": _NO_SCALING,
     "hpa_containers": "no container states requests or limits",
-    "identity": "nothing tells when workloads were created",
+    "identity": "no series says when workloads were created",
     "state_metrics": "the version of kube-state-metrics is not known",
     "hpa_metric_targets": "no target of a HorizontalPodAutoscaler is known",
 }
-"""What it means that one of these has no series: worth knowing, and no fault."""
+"""Meaning of a missing series that is worth knowing and no fault."""
 
 
 def probe_data(source: PrometheusSource, at: datetime) -> Iterator[Check]:
@@ -178,7 +178,7 @@ def _series(source: PrometheusSource, name: str, query: str, at: datetime) -> Ch
 
 
 def _missing(source: PrometheusSource, at: datetime, *, usage: bool = True) -> str:
-    """Which sides of the join are empty; `usage` is whether the query asks for what containers use."""
+    """Name the empty sides of the join; `usage` is whether the query reads the usage of containers."""
     if source.queries.preset == "recorded":
         return _NO_RULES
     sides = [_NO_CONTAINERS] if usage and not _count(source, _CONTAINERS, at) else []
@@ -190,7 +190,7 @@ def _count(source: PrometheusSource, selector: str, at: datetime) -> float:
 
 
 def _detected(source: PrometheusSource, at: datetime) -> Check:
-    """Which origins of request rates have data, of how many workloads."""
+    """Report the origins of request rates that have data, and their numbers of workloads."""
     ids_by_origin = source.origins_at(at)
     if not ids_by_origin:
         return Check("query requests", ok=True, detail=f"no series: {_OPTIONAL['requests']}")
@@ -209,7 +209,7 @@ def _age(source: PrometheusSource, at: datetime) -> Check:
     return Check(
         "sample age",
         age <= _STALE,
-        f"the newest sample is {duration_text(age)} old",
+        f"the latest sample is {duration_text(age)} old",
         "see whether the targets are up",
     )
 
@@ -230,7 +230,7 @@ def _interval(source: PrometheusSource, at: datetime) -> Check:
 
 
 def _lag(source: PrometheusSource, now: datetime, delay: timedelta) -> Check:
-    """How late samples can be asked for, at least: the newest one of a series is at most an interval old by itself."""
+    """Measure the smallest age at which samples are available; a sample may itself be up to an interval old."""
     selector = _selector(source.queries)
     age = _number(source, f"quantile(0.9, time() - timestamp({selector}))", now)
     samples = _number(source, f"quantile(0.5, count_over_time({selector}[10m]))", now)
@@ -251,13 +251,13 @@ def _lag(source: PrometheusSource, now: datetime, delay: timedelta) -> Check:
 
 
 def _copies(source: PrometheusSource, at: datetime) -> Check:
-    """Whether pods are told more than once, and by which labels."""
+    """Report pods with several series, and the labels that differ."""
     duplicates = []
     for label in ("instance", *source.queries.copies):
         each = source.queries.rendered(f"group by (namespace, pod, {label}) ({_PODS})")
         pods = _number(source, f"count(count by (namespace, pod) ({each}) > 1)", at)
         if pods:
-            duplicates.append(f"{pods:.0f} pods are told more than once, by {label}")
+            duplicates.append(f"{pods:.0f} pods are reported more than once, by {label}")
     detail = "; ".join([*duplicates, "they count once"]) if duplicates else "no duplicate series"
     return Check("copies", ok=True, detail=detail)
 
@@ -268,11 +268,11 @@ def _identity(source: PrometheusSource, at: datetime) -> Identity:
 
 def _clusters(source: PrometheusSource, at: datetime) -> Check:
     facts = _identity(source, at)
-    unknown = "not known: nothing tells when kube-system was created"
+    unknown = "not known: no series says when kube-system was created"
     detail = counted(facts.clusters, "cluster") if facts.clusters else unknown
     if facts.several:
         workloads = counted(len(facts.several), "workload")
-        detail += f"; {workloads} told as several objects, {min(facts.several)} among them"
+        detail += f"; {workloads} reported as several objects, {min(facts.several)} among them"
     return Check("clusters", not facts.several, detail, "state which is meant in queries.labels, e.g. {cluster: prod}")
 
 
@@ -283,7 +283,7 @@ def _honoured(source: PrometheusSource, at: datetime) -> Check:
 
 
 def _state_metrics(source: PrometheusSource, at: datetime) -> Check:
-    """What versions of kube-state-metrics do not tell of HPAs."""
+    """Report the facts about HPAs that this version of kube-state-metrics does not export."""
     rows = source.rows(at_instant("state_metrics", source.queries.fact("state_metrics"), at))
     versions = sorted({row.labels.get("version", "") for row in rows})
     if not versions:

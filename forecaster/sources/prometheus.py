@@ -42,14 +42,14 @@ at least, so that none is starved: with answers that take 20 s a cycle takes two
 SHORT_GAP = 60
 """Points of a gap that waits where answers are slow; the history at a first start is read whatever it takes."""
 LONGEST_OF_SIGNAL = timedelta(minutes=5)
-"""Longest pause of a signal whose query takes too long; what was not asked for is a gap, and asked for then."""
+"""Longest pause of a signal whose query takes too long; the pause is a gap, which is read afterwards."""
 NOTHING_ANSWERED: Mapping[str, Block] = MappingProxyType({})
 NOTHING_NAMED: Mapping[WorkloadId, str] = MappingProxyType({})
 _NOT_KNOWN = "whether pods lack samples, and which are starting, is not known"
 
 
 class _MadeOf(NamedTuple):
-    """What the sums of some workloads were made of at the instants of a grid."""
+    """Pods and samples behind the sums of some workloads at the instants of a grid."""
 
     grid: Grid
     ids: tuple[WorkloadId, ...]
@@ -65,10 +65,10 @@ class PrometheusSource:
         self._signals_time = AnswerTime(SIGNALS_SECONDS, clock)
         self.client = PrometheusClient(settings)
         self.queries = queries
-        """What is asked, including what has been found out about request rates."""
+        """Queries in use, including the detected origins of request rates."""
         self._rotation = Rotation(queries.specifications_every)
         self._back_off, self._slow_signals = BackOff(), BackOff(LONGEST_OF_SIGNAL)
-        """The pauses after questions that failed, and those of signals with a slow query."""
+        """Pauses after queries that failed, and of signals with a slow query."""
         self._container_rows: dict[str, tuple[InstantRow, ...]] = {}
         self._made_of: _MadeOf | None = None
         self.request_origins = Origins()
@@ -108,9 +108,9 @@ class PrometheusSource:
         self._named = {signal: _containers_of(inventory, signal) for signal in OF_CONTAINER.values()}
 
     def cluster_identity(self, at: datetime) -> tuple[frozenset[str], frozenset[str]]:
-        """Identity of a cluster: the creation of its kube-system, and Prometheus' external labels.
+        """Return the identity of a cluster: the creation of its kube-system, and Prometheus' external labels.
 
-        Each set is empty where it is not known. Labels that tell replicas of one Prometheus apart are left out.
+        Each set is empty where it is not known. Labels that distinguish replicas of one Prometheus are left out.
         """
         created = 'kube_namespace_created{namespace="kube-system"$labels}'
         try:
@@ -154,7 +154,7 @@ class PrometheusSource:
                     yield self._complete(block, signal, piece)
 
     def containers(self, at: datetime) -> ContainerFacts:
-        """What is told about every container at `at`; nothing where they are not asked for."""
+        """Read the facts about every container at `at`; empty where container queries are disabled."""
         if not self.queries.per_container:
             return ContainerFacts()
         failures: list[SourceError] = []
@@ -256,7 +256,7 @@ class PrometheusSource:
             raise SourceRefused(waiting)
         if self._signals_time.is_over(at) and points <= SHORT_GAP:
             late = f"answers of {shown_url(self._settings.url)} took over {SIGNALS_SECONDS:.0f} s"
-            raise SourceUnavailable(f"{late}; {signal} is asked in the next cycle")
+            raise SourceUnavailable(f"{late}; {signal} is queried in the next cycle")
         try:
             yield
         except (SourceTimeout, TooMuch) as error:
@@ -283,7 +283,7 @@ class PrometheusSource:
         return {name: self._of_origin(name, Grid(at, MINUTE, 1)).ids for name in PREFERRED if name in there}
 
     def _origins_of(self, signal: Signal, at: datetime) -> tuple[str, ...]:
-        """The origins that are asked for a signal; one without a name where that is no question."""
+        """Return the origins to query for a signal; one without a name for signals with a single origin."""
         if signal != REQUESTS or not self.queries.detects_requests:
             return ("",)
         return self._origins(at, past=True) or ("",)

@@ -97,10 +97,10 @@ _SHELL = {"*": ".*", "?": "."}
 
 
 def about_workloads(query: str, name: str) -> str:
-    """`query` with matchers for the workloads of these names, a regular expression.
+    """Return `query` with matchers for the workloads with these names, a regular expression.
 
-    Where a series carries the name of a pod or ReplicaSet instead, all that begin with the name are asked for, which is
-    a little more.
+    Where a series has the name of a pod or ReplicaSet instead, all names with that prefix match, which selects a little
+    more.
     """
     return _SERIES.sub(lambda match: match[0] + _of_name(match, name), query)
 
@@ -268,11 +268,11 @@ def _stated_by_named() -> str:
 
 
 def _identity() -> str:
-    """Workloads that are told as several objects: one of each cluster in the store, by their times of creation.
+    """Return the query for workloads reported as several objects: one per cluster in the store, by creation time.
 
-    Copies of kube-state-metrics tell the same time. Beside them, how many pods are told under other names, because
-    `honor_labels` is not set, if no more keep theirs: any pod may export a few. And how many clusters there are, by the
-    time at which kube-system was created.
+    Copies of kube-state-metrics report the same time. The query also counts pods reported under other names because
+    `honor_labels` is not set, if they are the majority (any pod may export a few such series), and clusters, by the
+    creation times of kube-system.
     """
     twins = "\n  or\n".join(
         f"""\

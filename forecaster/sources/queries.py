@@ -1,4 +1,4 @@
-"""Which queries are asked: the templates of a preset or of the user, filled in for a part of the cluster."""
+"""Queries in use: the templates of a preset or of the user, filled in for a part of the cluster."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ ERROR_SIGNAL_PREFIX = "errors of "
 """Prefix of the names of error signals."""
 ANY_CONTAINER = ".+"
 MAX_NAMED = 500
-"""Containers that a query names one by one; with more, all are asked for."""
+"""Largest number of containers that a query names one by one; above it, all containers are read."""
 INVENTORY = tuple(name for name in RAW if name not in DEMAND and name != OF_PODS)
 
 _Kind = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9]*$")]
 
 
 class Queries(BaseModel):
-    """Which queries are asked, and of which part of the cluster."""
+    """Queries in use, and the part of the cluster that they cover."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -68,7 +68,7 @@ class Queries(BaseModel):
         ("job", "prometheus", "prometheus_replica", "replica"),
         min_length=1,
         description="Labels in which copies of one series differ: of replicas of Prometheus, of two jobs that scrape "
-        "the same target. Request rates count them once; everything else is told apart by pod and container.",
+        "the same target. Request rates count them once; everything else is distinguished by pod and container.",
     )
     kinds: tuple[_Kind, ...] = Field(
         ("Deployment", "ReplicaSet", "Rollout", "StatefulSet"),
@@ -89,7 +89,7 @@ class Queries(BaseModel):
         ge=timedelta(0),
         le=timedelta(hours=1),
         description="How old requests, limits and HPAs may be. They are most of the inventory and change seldom, so "
-        "their six queries take turns, one a minute by default; a new workload has all of them asked. 0s: every cycle.",
+        "their six queries take turns, one a minute by default; a new workload triggers all of them. 0s: every cycle.",
     )
 
     cpu: str = Field("", description="CPU in cores. Empty: the preset's.")
@@ -126,7 +126,7 @@ class Queries(BaseModel):
     )
     identity: str = Field(
         "",
-        description="What makes series those of something else, label `what`: `several` for workloads that are told as "
+        description="What makes series those of something else, label `what`: `several` for workloads reported as "
         "more than one object, `exported`, pods under other names, and `clusters`. Empty: our own.",
     )
     state_metrics: str = Field("", description="Versions of kube-state-metrics, label `version`. Empty: our own.")
@@ -152,7 +152,7 @@ class Queries(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _spell_out(cls, given: Any) -> Any:
-        """Fill in the preset, so that the model shows the text that is asked."""
+        """Fill in the preset, so that the model shows the text of each query."""
         if not isinstance(given, dict):
             return given
         known = (
@@ -190,7 +190,7 @@ class Queries(BaseModel):
         return value
 
     def with_signals(self, signals: Mapping[str, SignalSettings]) -> Queries:
-        """Return the queries with those of signals of the settings."""
+        """Return the queries with those of the settings' signals added."""
         queries = self.model_copy()
         queries._own = {name: signal for name, signal in signals.items() if signal.query}  # noqa: SLF001  its own
         return queries
@@ -198,8 +198,8 @@ class Queries(BaseModel):
     def about(self, namespace: str, name: str) -> Queries:
         """Return the queries restricted to workloads of one namespace and name, shell patterns.
 
-        A namespace beside `namespaces` is asked for where both can be one expression. Pods are known by the names of
-        their owners where all kinds are those of Kubernetes and Argo. What is more than was meant does no harm.
+        A namespace beside `namespaces` is read where both fit into one expression. Pods are selected by the names of
+        their owners where all kinds are those of Kubernetes and Argo. Selecting too much does no harm.
         """
         literal = not set("*?[") & set(namespace)
         narrower = namespace != "*" and (
@@ -238,9 +238,9 @@ class Queries(BaseModel):
         return max(self.rate_window, step)
 
     def signal(self, signal: str, step: timedelta = timedelta(0), containers: Collection[str] = ()) -> str:
-        """The query for `signal` of every workload at points `step` apart; empty when there is none.
+        """Return the query for `signal` of every workload at points `step` apart; empty when there is none.
 
-        A signal of containers is asked for of these.
+        A signal of containers is read for these `containers`.
         """
         return self.rendered(self._template(signal), self.window(step), containers)
 
@@ -262,7 +262,7 @@ class Queries(BaseModel):
         return self.rendered(getattr(self, name), self.window(step), containers) if name else ""
 
     def is_rate(self, signal: str) -> bool:
-        """Whether a signal is asked for as a rate over a window."""
+        """Whether a signal is a rate over a window."""
         return "$window" in self._template(signal)
 
     def inventory(self) -> dict[str, str]:

@@ -1,10 +1,10 @@
-"""Recorded demand minute by minute, as the embedded endpoint serves it, and the real load that comes with the package.
+"""Recorded demand minute by minute, as the embedded endpoint serves it, and the real load in the package.
 
 The numbers are in `recorded_load/load.npz` as their publishers recorded them; NOTICE.md beside it states origins and
-licences. What is composed is the cluster around them, and the table below is all of it: a name, a factor that turns the
-recorded amount into cores, bytes or requests per second of a workload of plausible size, and an HPA. The signals of one
-workload were recorded on different systems, unless its CPU and its requests name the same series; then CPU is the
-requests times a cost per request. Pod counts are not recorded but computed: what the workload's HPA would have held.
+licences. The cluster around them is composed by the table below: a name, a factor that turns the recorded amount into
+cores, bytes or requests per second of a workload of plausible size, and an HPA. The signals of one workload were
+recorded on different systems, unless its CPU and its requests name the same series; then CPU is the requests times a
+cost per request. Pod counts are not recorded but computed: the count that the workload's HPA would have held.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recording:
-    """What was measured of a few workloads on a grid of one minute.
+    """Measured signals of a few workloads on a grid of one minute.
 
     `values[signal][i, j]`, float64, is the total of `workloads[i]` in the minute that ends at `start + j` minutes, in
     the signal's unit; NaN where nothing was recorded, a whole row of it for a workload without that signal.
@@ -134,7 +134,7 @@ class RecordedSeries(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """One workload of the demo: its parts and the cluster's side of it."""
+    """One workload of the demo: its recorded parts and its objects in the cluster."""
 
     id: WorkloadId
     resources: Resources
@@ -150,7 +150,7 @@ def _composed(
     kind: str = "Deployment",
     **parts: tuple[str, float],
 ) -> Composed:
-    """One workload: one pod of it, the bounds and targets of its HPA, and a series with its factor for each signal."""
+    """Compose a workload: its pod, the bounds and targets of its HPA, and a series with a factor for each signal."""
     scaled = Autoscaler(name, hpa[0], hpa[1], hpa[2:]) if hpa else None
     series = {BUILT_IN.by_name[signal]: RecordedSeries(*part) for signal, part in parts.items()}
     return Composed(WorkloadId(namespace, kind, name), pod, scaled, series)
@@ -260,7 +260,7 @@ def _demand(signal: Signal, series: Mapping[str, NDArray[np.float32]]) -> NDArra
 
 
 def _pods(cpu: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What each HPA would have held: enough pods for the CPU of the last five minutes, its default stabilization."""
+    """Return the pods of each HPA: enough for the CPU of the last five minutes, with the default stabilization."""
     peak = np.fmax.reduce([np.roll(cpu, shift, axis=1) for shift in range(_STABILIZATION_MINUTES)])
     return np.array([_enough(row, composed) for row, composed in zip(peak, COMPOSED, strict=True)])
 

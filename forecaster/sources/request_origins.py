@@ -1,8 +1,8 @@
-"""Where the request rate of each workload comes from: found by asking, remembered, changed only when it falls silent.
+"""Origins of each workload's request rate: detected by queries, remembered, and changed only after silence.
 
-A mesh sees every request of a workload, an ingress controller those from outside: the same name would mean another
-amount. So a workload keeps its origin through restarts and whatever is installed later; where it has been silent for
-`SILENT` and another one has data, it is moved there, and that is said.
+A mesh sees every request of a workload, an ingress controller those from outside: with another origin the same name
+would mean another amount. So a workload keeps its origin through restarts and later installations. After `SILENT`
+without data, while another origin has data, it moves there, and a sentence reports the move.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ class Origins:
         return id_ in self.since and at - self.since[id_] <= SETTLES
 
     def merged(self, blocks: Mapping[str, Block], at: datetime) -> Block:
-        """One block of those of several origins, each workload from its own; one that is new takes the first."""
+        """Merge the blocks of several origins, each workload from its own; a new one takes the first with data."""
         parts = []
         for name, block in blocks.items():
             for id_ in block.ids:

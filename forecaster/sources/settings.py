@@ -1,4 +1,4 @@
-"""How to reach a Prometheus, or anything that speaks its HTTP API, and which signals it is asked for."""
+"""Connection to a Prometheus, or any server with its HTTP API, and the signals that are read from it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class KubernetesSettings(Section):
     live: AutoOrOff = Field(
         "auto",
         description="auto: watch workloads, HPAs and pods where this is a pod with an account, or a kubeconfig is "
-        "named; what may not be read is told by kube-state-metrics as with off.",
+        "named; facts that may not be read come from kube-state-metrics, as with off.",
     )
     kubeconfig: Path | None = Field(
         None,
@@ -58,7 +58,7 @@ class KubernetesSettings(Section):
     )
     pool_labels: tuple[str, ...] = Field(
         POOL_LABELS,
-        description="Labels that tell node pools apart, the first that a node has. Lead times are measured by pool.",
+        description="Labels that identify node pools; the first one of a node counts. Lead times are measured by pool.",
     )
 
 
@@ -201,7 +201,7 @@ class SignalSettings(Section):
     )
     capacity: str = Field(
         "",
-        description="PromQL with what one pod can carry, one series a workload, read once an hour; four fifths of it "
+        description="PromQL for the capacity of one pod, one series per workload, read once an hour; four fifths of it "
         "are the target where neither an HPA nor `pod_amounts` states one. Empty: nothing is learned.",
     )
     metrics: tuple[str, ...] = Field(
@@ -229,7 +229,7 @@ class SignalSettings(Section):
     @model_validator(mode="before")
     @classmethod
     def _spell_out(cls, given: Any) -> Any:
-        """Fill in the preset, so that the model shows the text that is asked."""
+        """Fill in the preset, so that the model shows the text of each query."""
         server = MODEL_SERVERS.get(str(given.get("preset"))) if isinstance(given, dict) else None
         if server is None:
             return given
@@ -238,7 +238,7 @@ class SignalSettings(Section):
 
 
 def signals_of(settings: Mapping[str, SignalSettings]) -> Signals:
-    """The table of signals: those that are built in, then those of the settings."""
+    """Return the table of signals: the built-in ones, then those of the settings."""
     stated = ((signal, settings.get(str(signal))) for signal in BUILT_IN.demand)
     built_in = (signal.named_by(own.metrics) if own else signal for signal, own in stated)
     own = (_signal_of(name, signal) for name, signal in settings.items() if name not in BUILT_IN.by_name)

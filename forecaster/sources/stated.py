@@ -69,7 +69,7 @@ class StatedObjects(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class StatedBefore:
-    """What was stated last, also by an earlier process: of collections that are not known yet it still counts."""
+    """Last known stated policies, also from an earlier process; they apply to collections that are not listed yet."""
 
     objects: StatedObjects = field(default_factory=StatedObjects)
 

@@ -50,7 +50,7 @@ class Series(msgspec.Struct, gc=False):
 
     @property
     def samples(self) -> msgspec.Raw:
-        """What there is: one `[time, "value"]` of an instant query or a list of them."""
+        """Return the samples: one `[time, "value"]` of an instant query or a list of them."""
         return self.values or self.value
 
 
@@ -75,7 +75,7 @@ class QueryAnswer(msgspec.Struct, frozen=True):
     series: list[Series]
     remarks: tuple[str, ...] = ()
     partial: str = ""
-    """What the server says is missing from the answer; empty where it says nothing of that kind."""
+    """Part of the answer that is missing, as the server says; empty where it is whole."""
 
 
 class ServerError(msgspec.Struct, frozen=True):
@@ -91,10 +91,10 @@ class MalformedAnswer(ValueError):
 
 
 _ABOUT_NAMES = "PromQL info: metric might not be a counter"
-"""Said of every counter with a name without `_total` at its end, such as those of ingress-nginx; true and of no use."""
+"""Remark about every counter whose name does not end in `_total`, such as those of ingress-nginx; of no use."""
 
 _ABOUT_QUERY = "PromQL "
-"""How remarks begin that Prometheus makes about the text of a query."""
+"""Prefix of Prometheus' remarks about the text of a query."""
 
 _decode_labels = msgspec.json.Decoder(dict[str, str]).decode
 _decode_success = msgspec.json.Decoder(_Success).decode
@@ -175,7 +175,7 @@ _TOO_MANY = (
     "err-mimir-max-total-query-length",
 )
 _NO_TENANT = b"no org id"
-"""How Mimir refuses a request without a tenant."""
+"""Mimir's refusal of a request without a tenant."""
 _TENANT = "state the tenant in prometheus.headers, e.g. {X-Scope-OrgID: NAME}"
 
 
@@ -244,7 +244,7 @@ def body_of(response: requests.Response, deadline: float, max_bytes: int, clock:
 
 
 def _next(response: requests.Response) -> bytes:
-    """What has come of a body: as much as one read of the socket brings, nothing at its end."""
+    """Read the next part of a body, as much as one read of the socket returns; empty at its end."""
     try:
         return bytes(response.raw.read1(_CHUNK))
     except ReadTimeoutError as error:

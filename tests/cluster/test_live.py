@@ -260,6 +260,6 @@ def test_what_a_person_does_while_prometheus_is_away_is_not_undone(deployed: Dep
 
         stands(deployed, namespace, raised, "neutral 30", 30)
         with deployed.cluster.programs.hanging("kube-apiserver"):
-            silent = "the API server has not been heard of lately"
+            silent = "the API server has not answered lately"
             wait_until(lambda: silent in served_value(deployed, namespace), what="an error", timeout=30)
         wait_until(lambda: served_value(deployed, namespace) == "neutral 30", what="the count again")

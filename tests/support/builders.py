@@ -22,7 +22,7 @@ CPU_HALF = Target("cpu", TargetType.UTILIZATION, 0.5)
 MEMORY_HALF = Target("memory", TargetType.UTILIZATION, 0.5)
 RESOURCES = Resources(cpu_request=1.0, cpu_limit=2.0, memory_request=GIB, memory_limit=GIB)
 LONG_AGO = NOON - timedelta(days=1)
-STALE = Unknown("the newest sample is 7 min old, 5 min is the limit", stale=True)
+STALE = Unknown("the latest sample is 7 min old, 5 min is the limit", stale=True)
 NO_SAMPLE = Unknown("no sample")
 NO_FORECAST = Unknown("10m of history; 1h is the least")
 

@@ -169,5 +169,5 @@ def unseen_sentence(code: int, signal: str, age_seconds: float, limit_seconds: f
 def _stale(age_seconds: float, limit_seconds: float) -> str:
     """`demand.latest` has these words, too, where the ages are known."""
     if not age_seconds <= MAX_SILENCE:
-        return "the newest sample is too old"
-    return f"the newest sample is {age_seconds / 60:.0f} min old, {limit_seconds / 60:.0f} min is the limit"
+        return "the latest sample is too old"
+    return f"the latest sample is {age_seconds / 60:.0f} min old, {limit_seconds / 60:.0f} min is the limit"

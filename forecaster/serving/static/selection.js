@@ -2,7 +2,7 @@
 
 import { decoded } from "./api.js";
 
-/** State of a forecast that acts. */
+/** State of a forecast that has its say. */
 export const ACTING = "acting";
 /** Reasons for which a person has something to do, the worst first. */
 export const BROKEN = ["failed", "source-down", "no-data", "stale", "no-pods", "no-target"];

@@ -182,8 +182,8 @@ def _is_extended(name: str) -> bool:
 _SCOPES: Mapping[str, Callable[[Scope, Pod, Server], bool]] = {
     "BestEffort": _is_best_effort,
     "CrossNamespacePodAffinity": _reaches_out,
-    "NotBestEffort": lambda *of: not _is_best_effort(*of),
-    "NotTerminating": lambda *of: not _ends(*of),
+    "NotBestEffort": lambda *scoped: not _is_best_effort(*scoped),
+    "NotTerminating": lambda *scoped: not _ends(*scoped),
     "PriorityClass": _of_priority_class,
     "Terminating": _ends,
 }

@@ -135,7 +135,7 @@ def test_after_a_kill_the_next_limit_is_half_as_much_again(advices: dict[str, di
 def test_three_runs_are_too_few_for_a_number(advices: dict[str, dict[str, Any]]) -> None:
     report = advices["report"]
     assert (report["recommended"], report["reason"]) == (None, "short-history")
-    assert report["message"] == "3 completed runs are known, and 5 are the least; kept"
+    assert report["message"] == "3 completed runs are known, it takes 5; unchanged"
 
 
 def test_the_longest_name_is_found_too(advices: dict[str, dict[str, Any]]) -> None:

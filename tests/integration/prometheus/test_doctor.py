@@ -28,7 +28,7 @@ def test_a_filled_week_is_in_good_order(filled_week: FilledWeek, prometheus_bina
     assert details["query cpu"] == details["query replicas"] == "33 series"
     assert details["query requests"] == "33 workloads from istio"
     assert details["scrape interval"] == "one sample every 1m, rates over 2m"
-    assert details["sample age"] == "the newest sample is 53s old"
+    assert details["sample age"] == "the latest sample is 53s old"
     assert prometheus_binaries.version.split("+")[0] in details["version"]
     assert "2d: 33" in details["history"]
 

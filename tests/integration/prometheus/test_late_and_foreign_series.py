@@ -149,8 +149,8 @@ class TestCopies:
     def test_are_told_by_the_doctor(self, server: RealPrometheus) -> None:
         found = doctor(server, at(12), cluster="copied")["copies"]
         assert found.ok
-        assert "10 pods are told more than once, by instance" in found.detail
-        assert "10 pods are told more than once, by prometheus_replica" in found.detail
+        assert "10 pods are reported more than once, by instance" in found.detail
+        assert "10 pods are reported more than once, by prometheus_replica" in found.detail
 
     def test_of_nothing_are_none(self, server: RealPrometheus) -> None:
         assert doctor(server, at(12), cluster="plain")["copies"].detail == "no duplicate series"
@@ -181,7 +181,7 @@ class TestClusters:
     def test_the_doctor_says_so(self, server: RealPrometheus) -> None:
         found = doctor(server, at(12), cluster="clusters")["clusters"]
         assert not found.ok
-        assert found.detail == "2 clusters; 1 workload told as several objects, shop/web among them"
+        assert found.detail == "2 clusters; 1 workload reported as several objects, shop/web among them"
         assert "queries.labels" in found.remedy
         assert doctor(server, at(12), cluster="clusters", k8s="a")["clusters"].ok
 
@@ -213,7 +213,7 @@ class TestOldStateMetrics:
     def test_the_doctor_says_so(self, server: RealPrometheus) -> None:
         found = doctor(server, at(12), cluster="old")["kube-state-metrics"]
         assert not found.ok
-        assert found.detail.startswith("v2.4.2; targets of HPAs with a fraction are not told")
+        assert found.detail.startswith("v2.4.2; targets of HPAs with a fraction are missing")
 
 
 LAG = 60.0

@@ -126,7 +126,7 @@ def test_while_it_is_told_in_part_nothing_is_decided_by_the_rest(
     for minute in range(CREATED + 1, WHOLE + 1):
         held = found[minute].replicas
         assert isinstance(held, Hold), minute
-        assert "no series tells the metrics of its HPA web" in held.message
+        assert "no series has the metrics of its HPA web" in held.message
         assert found[minute].offered is None
     assert found[WHOLE + 2].recommended_replicas == 20
 

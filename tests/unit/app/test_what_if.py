@@ -129,7 +129,7 @@ def test_a_workload_of_which_nothing_can_be_put_together_costs_no_other_its_answ
 
 def test_a_computing_process_that_is_gone_is_said(tmp_path: Path) -> None:
     line = msgspec.json.encode({"id": WEB})
-    assert b"does not tell its history" in WhatIfAnswers(str(tmp_path / "nothing")).answer(line)
+    assert b"does not send its history" in WhatIfAnswers(str(tmp_path / "nothing")).answer(line)
 
 
 def test_what_is_no_question_keeps_no_later_one_from_its_answer(facts: FactsServer) -> None:

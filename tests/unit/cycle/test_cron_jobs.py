@@ -54,4 +54,4 @@ def test_an_init_container_keeps_what_it_has_and_is_no_part_of_the_size() -> Non
 
 def test_a_cron_job_of_which_no_run_is_known_says_so() -> None:
     (one,) = sized(known(ContainerId(REPORT, "app")), {})
-    assert one.resources == Hold(Reason.SHORT_HISTORY, "0 completed runs are known, and 5 are the least; kept")
+    assert one.resources == Hold(Reason.SHORT_HISTORY, "0 completed runs are known, it takes 5; unchanged")

@@ -557,7 +557,7 @@ class TestWhatIf:
 
     def test_what_is_held_stays_held(self) -> None:
         stage = CycleOnFakes(load("web"), load("cart"))
-        stage.source.partly = {WEB: "no series tells the maxReplicas of its HPA web"}
+        stage.source.partly = {WEB: "no series has the maxReplicas of its HPA web"}
         outcome = stage.run()
         assert isinstance(named(outcome, "web").replicas, Hold)
         assert list(stage.cycle.what_if(stage.cycle.policies, NOON)) == list(outcome.recommendations)

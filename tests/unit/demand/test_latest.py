@@ -33,7 +33,7 @@ def test_an_older_value_is_used_while_it_is_fresh_enough(age: int) -> None:
 
 def test_a_value_that_is_too_old_is_stale_and_says_how_old() -> None:
     unknown = seen([7.0] + [GAP] * 6).measured(WEB, minutes(5))
-    assert unknown == Unknown("the newest sample is 6 min old, 5 min is the limit", stale=True)
+    assert unknown == Unknown("the latest sample is 6 min old, 5 min is the limit", stale=True)
 
 
 def test_zero_is_a_value() -> None:

@@ -76,7 +76,7 @@ def test_sizes_are_told_as_manifests_have_them() -> None:
     one = decided(outlooks(cpu=2.0), sizing=chosen)
     *_, now, wanted = explanation(one)
     assert now == "  one pod (request/limit): cpu 1000m/2000m, memory 1Gi"
-    assert wanted.startswith("  => cpu 1000m/2000m, memory 1Gi → 512Mi: cpu: kept, the HPA acts on")
+    assert wanted.startswith("  => cpu 1000m/2000m, memory 1Gi → 512Mi: cpu: unchanged, the HPA acts on")
 
 
 def test_a_limit_that_falls_is_told_beside_a_request_that_rises() -> None:

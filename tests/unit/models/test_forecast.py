@@ -62,7 +62,7 @@ def test_a_series_without_samples_is_unknown_and_the_others_are_not() -> None:
 
 def test_a_series_that_stopped_two_days_ago_is_unknown() -> None:
     answer = LastValue().fit(panel([1.0] * 24 + [np.nan] * 48)).forecast(2, (0.5,))
-    assert answer.unknown == {"s0": "the newest sample is 2 d old"}
+    assert answer.unknown == {"s0": "the latest sample is 2 d old"}
 
 
 @pytest.mark.parametrize("step", [FIVE_MINUTES / 20, FIVE_MINUTES / 5, FIVE_MINUTES])

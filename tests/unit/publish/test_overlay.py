@@ -151,7 +151,7 @@ class TestSilence:
         story.writer.step()
         answer = story.asked()
         assert answer.status_code == 503
-        assert "the API server has not been heard of lately" in answer.json()["message"]
+        assert "the API server has not answered lately" in answer.json()["message"]
 
     def test_of_the_computing_process_is_the_same(self, story: Story) -> None:
         story.publish(held(10, demand(0.5)))

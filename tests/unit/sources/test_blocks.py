@@ -62,14 +62,14 @@ def test_what_is_negative_is_a_gap() -> None:
 def test_of_two_samples_for_one_time_the_later_counts() -> None:
     assert grid([(100, "1"), (100, "2"), (160, "3")]) == (
         [[2.0, 3.0, NAN]],
-        ("1 samples came twice; the later one was kept",),
+        ("1 samples came twice; the later one was used",),
     )
 
 
 def test_what_was_not_asked_for_is_dropped() -> None:
     assert grid([(99, "1"), (130, "2"), (40, "3"), (280, "4"), (160, "5")]) == (
         [[NAN, 5.0, NAN]],
-        ("4 samples were not at a time that was asked for and dropped",),
+        ("4 samples were not at a requested time and dropped",),
     )
 
 
@@ -147,7 +147,7 @@ def test_a_workload_named_twice_has_one_row_with_the_larger_values() -> None:
     """A query of one's own with a label too many; the smaller value would be the more dangerous mistake."""
     made = block((WEB | {"x": "1"}, [(T0, "1"), (T0 + 60, "5")]), (WEB | {"x": "2"}, [(T0, "3")]))
     assert made.values.tolist() == [[3.0, 5.0]]
-    assert made.warnings == ("cpu: 1 series name a workload that another one names; the larger value was kept",)
+    assert made.warnings == ("cpu: 1 series name a workload that another one names; the larger value was used",)
 
 
 @pytest.mark.parametrize("label", WEB)

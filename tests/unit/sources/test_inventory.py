@@ -53,13 +53,13 @@ def test_other_kinds_are_left_out_silently() -> None:
 def test_a_workload_without_ready_count_is_named_and_left_out() -> None:
     found = inventory(ready_replicas=())
     assert found.workloads == ()
-    assert found.faults == ("Deployment shop/web: no series tells its ready replicas; left out",)
+    assert found.faults == ("Deployment shop/web: no series has its ready replicas; left out",)
 
 
 def test_a_list_without_any_workload_says_what_to_look_at() -> None:
     """Right after a start nothing was listed before, so nothing is missed: kube-state-metrics may be away."""
     (fault,) = inventory(replicas=(), ready_replicas=()).faults
-    assert fault.startswith("no workload is listed: no series tells the replicas of any Deployment; see whether kube-")
+    assert fault.startswith("no workload is listed: no series has the replicas of any Deployment; see whether kube-")
 
 
 def test_requests_and_limits_are_taken_where_they_are_stated() -> None:
@@ -113,8 +113,8 @@ def test_an_hpa_that_is_told_in_part_is_not_used_and_its_workload_is_held(
 ) -> None:
     found = inventory(hpa_scale_targets=[SCALES_WEB], **told)
     assert found.workloads[0].autoscaler is None
-    assert found.partly == {WEB: f"no series tells the {missing} of its HPA web-hpa"}
-    assert found.faults == (f"HPA shop/web-hpa: no series tells its {missing}; Deployment shop/web is held",)
+    assert found.partly == {WEB: f"no series has the {missing} of its HPA web-hpa"}
+    assert found.faults == (f"HPA shop/web-hpa: no series has its {missing}; Deployment shop/web is held",)
 
 
 def test_percent_become_ratios_and_unknown_types_are_passed_over() -> None:

@@ -160,7 +160,7 @@ class TestContainersOfTargets:
         cluster, rotation = self.Meshed(), Rotation(6 * MINUTE)
         cluster.slow = {"hpa_containers"}
         found = rotation.specifications(NOON, [WEB], cluster.ask)
-        assert found.partly == {WEB: "no series tells the requests of the containers of its HPA web"}
+        assert found.partly == {WEB: "no series has the requests of the containers of its HPA web"}
         cluster.slow = set()
         assert not rotation.specifications(NOON + MINUTE, [WEB], cluster.ask).partly
 
@@ -174,7 +174,7 @@ class TestSlowQuery:
         cluster.slow = {"pod_requests"}
         found = rotation.specifications(NOON + 5 * MINUTE, [WEB], cluster.ask)
         assert found.resources == {WEB: Resources(cpu_request=0.5)}
-        says = "query 'pod_requests': no answer in time; asked again at 12:06 UTC; that of 12:00 UTC is used"
+        says = "query 'pod_requests': no answer in time; queried again at 12:06 UTC; that of 12:00 UTC is used"
         assert found.faults == (says,)
 
     def test_does_not_keep_the_others_from_being_read(self) -> None:
@@ -184,7 +184,7 @@ class TestSlowQuery:
         assert found.resources == {WEB: Resources(cpu_request=0.5)}
         assert found.autoscalers.keys() == {WEB}
         assert found.faults == (
-            "query 'pod_limits': no answer in time; asked again at 12:01 UTC; nothing is known of it yet",
+            "query 'pod_limits': no answer in time; queried again at 12:01 UTC; nothing is known of it yet",
         )
 
     def test_is_asked_less_and_less_often(self) -> None:

@@ -129,7 +129,7 @@ def test_an_empty_server_names_both_sides_for_usage_and_one_for_counts() -> None
     found = checks(cluster)
     assert [side in found["query cpu"].remedy for side in ("cadvisor", "kube-state-metrics")] == [True, True]
     assert [side in found["query replicas"].remedy for side in ("cadvisor", "kube-state-metrics")] == [False, True]
-    assert found["clusters"].detail == "not known: nothing tells when kube-system was created"
+    assert found["clusters"].detail == "not known: no series says when kube-system was created"
 
 
 def test_the_verdict_names_what_failed() -> None:

@@ -69,7 +69,7 @@ def test_after_a_kill_the_limit_is_that_of_every_other_workload() -> None:
 def test_too_few_runs_say_so_and_have_no_number(completed: int) -> None:
     found = sized(runs(GIB, completed))
     assert (found.cpu, found.memory) == (None, None)
-    assert found.note == f"{completed} completed runs are known, and 5 are the least; kept"
+    assert found.note == f"{completed} completed runs are known, it takes 5; unchanged"
 
 
 def test_cpu_is_what_runs_use_on_average() -> None:
