@@ -71,7 +71,7 @@ def prepared(folder: Path, workloads: int) -> Iterator[tuple[ScalerProcess, list
     server, client = authority.issue("server", "localhost"), authority.issue("client", common_name="keda-operator")
     done = threading.Event()
     thread = threading.Thread(target=replace_again_and_again, args=[publisher, rows, done])
-    with ScalerProcess(publisher.path, *server_options(authority, server)) as scaler:
+    with ScalerProcess(table.path, *server_options(authority, server)) as scaler:
         thread.start()
         try:
             yield scaler, client_options(authority, client)

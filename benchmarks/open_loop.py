@@ -70,19 +70,18 @@ def bundled() -> str:
     workloads, rows = {one.id: one for one in found.workloads}, np.arange(len(found.workloads))
     cpu, pods = ServiceHistory.of(measurements, CPU), ServiceHistory.of(measurements, PODS)
     cleaning: Cleaning | None = None
-    warm, fits, moved, masked = 0, 0, [], []
+    moved, masked = [], []
     for step in range(measurements.minutes * MINUTE // EVERY + 1):
         now = begin + step * EVERY
         around = DemandContext(CPU, pods.cut(now), workloads)
         history = cpu.cut(now, around)
         demand, cleaning = cleaned_weeks(ShardHistory(tuple(workloads), rows, history, around), cleaning)
         usage = history.rows(rows)
-        warm, fits = warm + int((cleaning.traits.warm_up > 0).sum()), fits + len(rows)
         moved.append(np.mean(np.nansum(np.abs(demand - usage), axis=1) / np.nansum(usage, axis=1)))
         masked.append(sum(sum(parts.values()) for parts in cleaning.masked.values()) / len(rows))
     return (
-        f"bundled load: {np.mean(masked):.2%} of CPU is masked, a warm-up seen in {warm} of {fits} fits, and"
-        f" {np.mean(moved):.2%} of the demand moved by both"
+        f"bundled load: {np.mean(masked):.2%} of CPU is masked, and {np.mean(moved):.2%} of the demand is moved by it"
+        " and by pods that start"
     )
 
 

@@ -123,7 +123,7 @@ def measure_ledger(ids: tuple[WorkloadId, ...], address: str) -> None:
         with timed(f"ledger, {len(scores)} scores"):
             ledger.score(scores)
         with timed("ledger, decisions of one workload"):
-            ledger.decisions_of(ids[0], NOON)
+            ledger.changes_of(ids[:1], NOON)
 
 
 def recommendation(workload: WorkloadId, at: datetime, replicas: int) -> Recommendation:

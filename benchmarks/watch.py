@@ -151,9 +151,9 @@ def on_control_plane(seconds: float) -> list[str]:
         threading.Thread(target=writer.run, args=[stop], daemon=True).start()
         reader = OverlayReader(path, lambda: datetime.now(UTC))
         delays = [delay(plane, reader, number % 7 + 1) for number in range(CHANGES)]
-        before = sum(one.requests for one in cluster.states())
+        before = sum(watch.health.requests for watch in cluster.watches)
         time.sleep(seconds)
-        asked = sum(one.requests for one in cluster.states()) - before
+        asked = sum(watch.health.requests for watch in cluster.watches) - before
         stop.set()
         cluster.stop(client)
     told = f"{statistics.median(delays):.2f} s in the median, {max(delays):.2f} s at most, of {CHANGES} changes"

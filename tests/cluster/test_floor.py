@@ -154,7 +154,7 @@ def test_a_floor_is_raised_as_far_as_the_quota_of_its_namespace_goes_and_no_pod_
         return bool(found.get("requests.cpu") == amount)
 
     def watched() -> bool:
-        quotas = leader.actuator.rooms().around(web).quotas or ()
+        quotas = leader.actuator.headroom().admission(web).quotas or ()
         return [dict(one.used) for one in quotas] == [{"requests.cpu": 100}]
 
     wait_until(watched, what="the quota, and what is used of it")
