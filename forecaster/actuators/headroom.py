@@ -39,7 +39,7 @@ class NamespaceAdmission:
     limit_ranges: tuple[LimitRange, ...] | None = None
     quotas: tuple[Quota, ...] | None = None
     nodes: Occupancy | None = None
-    """One of each kind, with nothing but daemons on it; of pods that run, their own node says what it grants."""
+    """One node of each kind, with daemons only; a running pod is checked against its own node."""
 
 
 AdmissionAt: TypeAlias = "Callable[[str], NamespaceAdmission]"
@@ -55,7 +55,7 @@ class QuotaFit(NamedTuple):
     why: str = ""
     """Reason why no more fit; empty where all fit."""
     quotas: tuple[Quota, ...] = ()
-    """After them."""
+    """The quotas after these pods."""
 
 
 def quota_fit(pod: Pod, more: int, quotas: Sequence[Quota], server: Server) -> QuotaFit:
@@ -69,7 +69,7 @@ def quota_fit(pod: Pod, more: int, quotas: Sequence[Quota], server: Server) -> Q
 
 @dataclass(slots=True)
 class QuotaHeadroom:
-    """The room of each namespace in one cycle: what one workload is given, the next one has no more."""
+    """Free quota of each namespace in one cycle: each reservation reduces it."""
 
     admission: AdmissionAt
     template: TemplateOf
@@ -77,7 +77,7 @@ class QuotaHeadroom:
     """None: quotas may not be read."""
 
     def reserve(self, id_: WorkloadId, more: int) -> QuotaFit:
-        """The room for so many more pods of a workload; for all of them where quotas are not known. Raises ApiError."""
+        """Reserve quota for `more` pods of a workload; all fit where quotas are not known. Raises ApiError."""
         admission = self._admission(id_.namespace)
         if admission is None or not admission.quotas or more <= 0:
             return QuotaFit(more)
@@ -109,7 +109,7 @@ class QuotaHeadroom:
 
 
 ReserveQuota: TypeAlias = "Callable[[WorkloadId, int], QuotaFit]"
-"""The room for so many more pods of a workload. Raises ApiError."""
+"""Reserves quota for so many more pods of a workload. Raises ApiError."""
 
 
 def no_quotas() -> QuotaHeadroom:
@@ -125,7 +125,7 @@ def unbounded(_: WorkloadId, more: int) -> QuotaFit:
 def fitting(
     reserve: ReserveQuota, subject: WrittenObject, *, count: int, written: int, pods: int
 ) -> tuple[int, str] | WriteRefusal:
-    """Return what of a raise from `written` to `count` fits beside `pods`, and why no more. Raises ApiError."""
+    """Return the part of a raise from `written` to `count` that fits beside `pods`, and why. Raises ApiError."""
     fit = reserve(subject.workload, count - pods)
     fits = pods + fit.pods
     if not fit.why or fits >= count:

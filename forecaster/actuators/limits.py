@@ -129,7 +129,7 @@ def namespaces_in_turn(objects: Iterable[T], namespace: Callable[[T], str]) -> l
 
 
 class RecentOffers(NamedTuple):
-    """One object."""
+    """Recent offers of one object."""
 
     uid: str
     since: datetime
@@ -140,7 +140,7 @@ class RecentOffers(NamedTuple):
     """Counts that were offered lately."""
 
     def lowest(self) -> int:
-        """No lower count was good enough throughout."""
+        """Return the lowest count that would have been enough throughout."""
         return max(count for _, count in self.offered)
 
 

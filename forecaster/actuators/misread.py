@@ -46,7 +46,7 @@ class HpaWarnings:
     """Instant from which the hour to the next Event counts, by (uid of the HPA, fault)."""
 
     def receive(self, cycle: OfferedCycle) -> None:
-        """Offers have no part in it."""
+        """Receive a cycle; offers are not needed."""
 
     def act(self, now: datetime) -> Effected:
         """Send one Event for each fault that is new or was sent an hour ago; a refused one is tried again in an hour.

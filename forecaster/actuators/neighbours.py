@@ -1,7 +1,7 @@
-"""CycleNeighbours: what KEDA, VPAs and HPAs own, looked at once a cycle, and again right before each write.
+"""CycleNeighbours: objects of KEDA, VPAs and HPAs, read once a cycle, and again right before each write.
 
-A cycle decides by what it saw first; writes follow one after the other, for up to a minute. What was made meanwhile is
-known by its watch: the write is left to the next cycle, which decides anew.
+A cycle decides by its first reading; writes follow one after the other, for up to a minute. Objects created meanwhile
+are known by their watch: the write is left to the next cycle, which decides anew.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class CycleNeighbours:
         self._scaling: Mapping[WorkloadId, frozenset[Key]] = {}
 
     def begin(self) -> None:
-        """A cycle begins to act: what is there from now on is new to it, if it does not look after that."""
+        """Begin a cycle: objects created from now on are new to it, unless it reads after that."""
         self._known = None
         self._scaling = {id_: frozenset(keys) for id_, keys in list(self._hpas.items())}
 

@@ -1,6 +1,6 @@
 """PolicyStatusWriter: the status of every PredictivePolicy, and Events, while this replica leads.
 
-What each selects is found by a thread of its own, once the fleet or what is stated has changed: no decision waits.
+A thread of its own computes each selection once the fleet or the stated policies have changed: no decision waits.
 """
 
 from __future__ import annotations

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
 
 BUDGET_SECONDS = 20.0
-"""Seconds of a cycle for the reads of one actuator, and for its writes; what is left waits for the next cycle."""
+"""Seconds of a cycle for the reads of one actuator, and for its writes; the rest waits for the next cycle."""
 SHOWN = 5
 """Refusals of a cycle that are written out in the log; a gauge counts all."""
 MAX_TROUBLE = 5
-"""Writes in a row that the API server may fail to answer before it is left alone until the next cycle."""
+"""Unanswered writes in a row after which the API server gets no more until the next cycle."""
 MAX_FAILED_AGAIN = 20
 """Writes that fail once more in a cycle after which the rest of those that failed before waits for the next one."""
 LONG_WAIT = timedelta(minutes=10)
@@ -43,7 +43,7 @@ LONG_WAIT = timedelta(minutes=10)
 RESUME_DURATION = timedelta(hours=1)
 """Time for which a person's command lifts the brake: a fleet shrinks over several cycles."""
 FIRST, RAISES, LOWERS = range(3)
-"""Order of changes: what is not limited and what is worse off, raises, what takes pods away."""
+"""Order of changes: unlimited ones and those of workloads that are worse off, rises, reductions."""
 
 W = TypeVar("W", bound=ClusterWrite)
 K = TypeVar("K")
@@ -52,18 +52,18 @@ S = TypeVar("S")
 
 @dataclass(slots=True)
 class WriteBatch:
-    """The writes of one cycle, or of one release: what bounds them, and what was held back."""
+    """Writes of one cycle, or of one release: their limits, and the writes held back."""
 
     now: datetime
     limits: CycleLimits | None = None
-    """None: what a person asks for by command has no limits."""
+    """None: a person's command has no limits."""
     reserve: ReserveQuota = unbounded
     """Reserves what quotas leave for more pods."""
     meanwhile: Mapping[tuple[str, ...], Any] = field(default_factory=dict)
     """Changes that keep an object as it is while its own one waits, by key."""
     refused: list[WriteRefusal] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
-    """A line for each write that failed, and for what was left."""
+    """A line for each write that failed, and for those not tried."""
 
 
 @dataclass(slots=True)
@@ -272,7 +272,7 @@ class WriteQueue:
         return batch.meanwhile.get(write.subject.key)
 
     def _tried(self, cluster: WrittenCluster[W], write: W, batch: WriteBatch) -> Exception | None:
-        """Write one object, and charge the limits with what was written."""
+        """Write one object, and charge the limits with the write."""
         error = self._written(cluster, write, batch.now)
         self.turns.note(write, failed=self._outcome(error) == "failed")
         if batch.limits and write.move and error is None:
@@ -280,7 +280,7 @@ class WriteQueue:
         return error
 
     def _say(self, refusals: Sequence[WriteRefusal], not_read: Collection[WorkloadId]) -> None:
-        """One line for all that are new, with the first of them in words."""
+        """Report new refusals in one line, with the first of them in words."""
         before = {id_: refusal for id_, refusal in self.lasting.items() if id_ in not_read}
         self.lasting = before | {refusal.subject.workload: refusal for refusal in refusals if refusal.code in LASTING}
         new = [refusal for refusal in refusals if self.refused.get(refusal.subject.key) != refusal.code]
@@ -312,7 +312,7 @@ class WriteQueue:
         return None
 
     def _sent(self, cluster: WrittenCluster[W], write: W) -> None:
-        """Sent again where only what the object's own controller writes has changed meanwhile, which it does often."""
+        """Send a write, again where only fields of the object's own controller have changed, as they often do."""
         self._check_conflict(write)
         try:
             cluster.write(write)

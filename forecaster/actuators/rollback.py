@@ -39,13 +39,13 @@ class Health(msgspec.Struct, frozen=True, omit_defaults=True):
     errors: float | None = None
     """The signal of errors that its policy names."""
     limit: float | None = None
-    """Above which that signal may speak; None: the policy names none."""
+    """Threshold of that signal; None: the policy names no signal."""
     failing: int | None = None
     """Pods that served and do not, on a node that answers: others that are missing say nothing of the count."""
 
     @property
     def comparable(self) -> bool:
-        """Whether there is anything to compare with."""
+        """Whether there is a state to compare with."""
         return not (self.ready is None and self.restarted is None and self.errors is None)
 
     @property
@@ -136,7 +136,7 @@ class Rollback(msgspec.Struct, frozen=True, tag="rolled-back"):
     why: str
 
     def counts(self, now: datetime) -> bool:
-        """Whether it still makes the next hold longer."""
+        """Whether the hold still lengthens the next one."""
         return now - self.until < MAX_HOLD
 
     def __str__(self) -> str:
@@ -207,7 +207,7 @@ def watch_text(watch: RecentChange | Rollback) -> str:
 
 
 def watch_of(annotations: Mapping[str, str]) -> Watch:
-    """Decode the annotation; None where it is absent, cannot be read, or states what no write of ours does."""
+    """Decode the annotation; None where it is absent, cannot be read, or was not written by us."""
     text = annotations.get(WATCH, "null")
     if len(text) > WATCH_MAX:
         return None

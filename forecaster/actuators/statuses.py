@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from forecaster.publish.publisher import OfferedCycle
 
 BUDGET_SECONDS = 0.5
-"""Seconds of a cycle for making statuses; what is left waits for the next cycle."""
+"""Seconds of a cycle for making statuses; the rest waits for the next cycle."""
 MAX_WRITES = 500
-"""Writes of statuses in a cycle; what is left waits for the next cycle."""
+"""Writes of statuses in a cycle; the rest waits for the next cycle."""
 REFRESH_SECONDS = 600.0
-"""After which texts and amounts are written although nothing else has changed."""
+"""Time after which texts and amounts are written although no other field has changed."""
 GONE = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT})
 """The object has gone, or another one has its name: nothing is to be written."""
 
@@ -69,7 +69,7 @@ S = TypeVar("S", AutoscalerStatus, PolicyStatus)
 
 
 class StatusWrite(NamedTuple, Generic[R, S]):
-    """One status, and the conditions that are news."""
+    """One status, and its conditions that are new."""
 
     resource: R
     status: S
@@ -108,7 +108,7 @@ class StatusSender(Generic[W]):
         self._wake.set()
 
     def step(self) -> None:
-        """Send what is waiting."""
+        """Send the waiting statuses."""
         try:
             self.send(self._made())
         except Exception as error:  # noqa: BLE001  the boundary of a thread: the next cycle's are sent
@@ -134,7 +134,7 @@ class StatusSender(Generic[W]):
             self.log.warning("statuses_not_written", count=len(failed), first=failed[0])
 
     def run(self) -> None:
-        """Send what is found until closed."""
+        """Send statuses as they come until closed."""
         while not self._closed:
             self._wake.wait()  # `close` sets it, too, and a step that ends may take that back
             if not self._closed:
@@ -198,7 +198,7 @@ class StatusWriter:
     """Monotonic clock, for durations."""
     sender: StatusSender[AutoscalerWrite] = field(init=False)
     _known: dict[str, tuple[object, float]] = field(default_factory=dict)
-    """Content and instant of the status that was made last, by uid; what was looked at longest ago comes first."""
+    """Content and instant of each object's last status, by uid; the one checked longest ago comes first."""
 
     def __post_init__(self) -> None:
         self.sender = StatusSender(self.write, self._forget, self.fence, self.log)

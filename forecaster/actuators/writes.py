@@ -76,7 +76,7 @@ LASTING = frozenset(
         RefusalReason.OUTSIDE_WINDOW,
     }
 )
-"""Reasons that an owner should see: they end by what one does, or in an hour or more."""
+"""Reasons that an owner should see: a person has to end them, or they last an hour or more."""
 
 
 class WrittenObject(Protocol):
@@ -118,7 +118,7 @@ class WriteRefusal(NamedTuple):
 
 
 class ClusterWrite(Protocol):
-    """One change of one object; as text the object and what is written."""
+    """One change of one object; its text is the object and the value."""
 
     @property
     def subject(self) -> Any:
@@ -140,7 +140,7 @@ class ClusterWrite(Protocol):
         """Return the fields of the audit line."""
 
     def on(self, fresh: Any) -> Self | None:
-        """Return this change for the object as it is now; None if what it was decided by has changed."""
+        """Return this change for the object as it is now; None if the facts of the decision have changed."""
 
     def bounded(self, count: int, reason: str, /) -> Self:
         """Return this change with the count that limits and quotas let through."""

@@ -1,6 +1,6 @@
-"""LiveBenefit: the four numbers of the running service beside the HPA alone, replayed in turn after all that decides.
+"""LiveBenefit: the four numbers of the running service beside the HPA alone, replayed after all that decides.
 
-It hears every decision, and replays some workloads a cycle, each once an hour, while the time of the cycle lasts.
+It records every decision, and replays some workloads in each cycle, each once an hour, while the cycle has time.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class Capacities:
 
     known: dict[tuple[WorkloadId, str], LearnedCapacity] = field(default_factory=dict)
     rolling: dict[tuple[WorkloadId, str], str] = field(default_factory=dict)
-    """Versions that came in the last hour: what they cost is known after their first whole one."""
+    """Versions that appeared within the last hour: their cost is known after their first whole hour."""
     filled: dict[WorkloadId, dict[str, PodCapacity]] = field(default_factory=dict)
     """Capacities that differ from the assumed ones."""
     answered: dict[WorkloadId, dict[str, PodCapacity]] = field(default_factory=dict)
@@ -186,7 +186,7 @@ class Capacities:
 
 
 def learns(policy: HorizontalPolicy) -> bool:
-    """Whether what a pod carries decides anything and is not stated."""
+    """Whether pod capacity influences decisions and is not stated."""
     return policy.sizing == "newsvendor" and policy.peak_target is None
 
 
@@ -223,7 +223,7 @@ def most_of(workload: Workload, target: PodTarget, cost: float | None, fresh: fl
 
 
 def version_of(images: Iterable[str]) -> str:
-    """One word for the images of a pod's containers."""
+    """Return one word for the images of a pod's containers."""
     return hashlib.sha256("\n".join(sorted(images)).encode()).hexdigest()[:12]
 
 

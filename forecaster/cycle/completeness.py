@@ -57,7 +57,7 @@ FORGET_AFTER = 3 * HOUR
 FUTILE = 3
 """After this many instants in a row that were no more complete when queried again, none is for `LAST_QUERY_AFTER`."""
 LATE = 3
-"""After so many such instants in a row it is not an outage."""
+"""Number of such instants in a row above which they count as late samples, not as an outage."""
 ARRIVE_LATE = (
     "samples arrive late: minutes are incomplete at first and complete two minutes later, and decided by then; set "
     "cycle.delay to what `forecaster doctor` measures"
@@ -69,12 +69,11 @@ FADING = 0.955
 """Factor by which the usual samples of a pod fall in a minute: half in 15 minutes, where scrapes are further apart
 from then on."""
 MANY_COLUMNS = 10
-"""Columns of a block whose upper values show what is usual."""
+"""Smallest number of columns of a block from which the usual number of samples is learned."""
 UPPER_SHARE = 0.9
 
 BEYOND_LIMIT = 4.0
-"""More than so many times its limit no pod can use, limits that have just changed and pods that are not counted yet
-included."""
+"""Multiple of its limit that no pod can exceed, allowing for limits that have just changed and uncounted pods."""
 BEYOND_REQUEST = 100.0
 LARGEST_NODE = {"cpu": 256.0, "memory": 2.0**40}
 """Cores and bytes that a pod without a limit may use at least."""
@@ -101,7 +100,7 @@ class Completeness:
     counted: dict[str, CachedRows] = field(default_factory=lambda: defaultdict(CachedRows))
     """By signal, the rows in which pods of its workloads are counted."""
     begun: bool = False
-    """Whether a cycle has been; the first one looks back to learn what is usual."""
+    """Whether a cycle has run; the first one reads some minutes more to learn the usual number of samples."""
     moved: list[str] = field(default_factory=list)
     """Workloads of which something else is measured from this cycle on."""
 
@@ -116,7 +115,7 @@ class Completeness:
             cache.ended(now)
 
     def write(self, block: Block, history: Histories, workloads: Mapping[WorkloadId, Workload], now: datetime) -> None:
-        """Keep what is complete as history, and what acts as latest values."""
+        """Write complete values to history, and the values that act to the latest ones."""
         self.sentences.update(dict.fromkeys(block.warnings))
         if block.partial:
             self.sentences[f"{block.signal}: the answer is partial: {block.partial}"] = None
@@ -168,9 +167,9 @@ class Completeness:
         return verdict
 
     def _usual(self, block: Block, now: datetime) -> Floats:
-        """Samples of a pod that are usual for each row, from what was and what this block shows; NaN where unknown.
+        """Usual samples per pod of each row, from earlier blocks and this one; NaN where unknown.
 
-        Of a workload that is new it is what others have: where samples come late, it has never had more.
+        A new workload gets the others' value: where samples come late, it has never had more.
         """
         if block.made_of is None or not block.rated or block.step != MINUTE:
             return np.full(len(block.ids), np.nan)
@@ -224,7 +223,7 @@ class Completeness:
             again.answered(block.start + column * block.step, now, incomplete=incomplete)
 
     def _tell(self, block: Block, verdict: CompletenessVerdict) -> None:
-        """Count what is incomplete now, and name one workload for each cause."""
+        """Count the incomplete rows of this cycle, and name one workload for each cause."""
         codes = verdict.code[:, -1]
         lacking = {block.ids[row].namespace for row in np.flatnonzero(codes != COMPLETE)}
         spread = len(lacking) > 1 or all(id_.namespace in lacking for id_ in block.ids)  # not the series of one owner

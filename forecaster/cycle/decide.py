@@ -79,7 +79,7 @@ class FleetDecisions(DecidedRows):
         return np.fromiter((id(sizing) ^ (id(row) << 1) for sizing, row in pairs), np.int64, len(self))
 
     def resources(self, index: int) -> Resize | Hold:
-        """Return what was decided about the resources of one workload; held with the reason where it cannot be made."""
+        """Return the decision about the resources of one workload; held with the reason where it cannot be made."""
         workload, row = self.workloads[index], self._context.rows.rows[index]
         if row.lost:
             return Hold(Reason.SOURCE_DOWN, row.lost)
@@ -165,7 +165,7 @@ class GroupTexts(NamedTuple):
 
 
 def held_all(workloads: Sequence[Workload], reason: Reason, message: str, now: datetime) -> DecidedRows:
-    """Every workload left as it is: nothing is known of the present."""
+    """Return a hold for every workload, because the present is not known."""
     numbers = held_numbers(workloads, reason, lambda _: message)
     return DecidedRows(now, workloads, numbers, [held_size(reason, message)] * len(workloads))
 
@@ -178,7 +178,7 @@ def held_size(reason: Reason, message: str) -> Hold:
 
 @dataclass(slots=True)
 class Decider:
-    """Carries the state of the fleet, and what was observed of its workloads, from cycle to cycle."""
+    """Decides each cycle, and carries the state of the fleet and the observations of its workloads on to the next."""
 
     observed: Observed = field(default_factory=Observed)
     before: State = field(default_factory=lambda: State.new(0))
@@ -194,7 +194,7 @@ class Decider:
         lead_time: Callable[[WorkloadId], LeadTime],
         now: datetime,
     ) -> FleetDecisions:
-        """Every workload of this cycle."""
+        """Decide about every workload of this cycle."""
         gates = self._gates(rows)
         names = Names()
         columns = self._columns(rows, forecasts, gates, now, names)
@@ -293,7 +293,7 @@ def _calendar(rows: Rows, now: datetime) -> EventColumns:
 
 
 def pod_spread(rows: Rows) -> NDArray[np.float64]:
-    """[row] share of its pods in the node or zone that its policy wants to survive the loss of; NaN if not known."""
+    """[row] largest share of its pods in one node or zone, as its policy names the loss; NaN if not known."""
     shares = np.zeros(len(rows.ids))
     for row in rows.static.surviving:
         shares[row] = lost_share(rows.workloads[row].spread, rows.rows[row].policy.horizontal.survive)

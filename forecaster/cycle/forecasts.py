@@ -46,7 +46,7 @@ NEVER: Mapping[WorkloadId, Sequence[ThrottledTime]] = MappingProxyType({})
 UTC_ALONE: Mapping[WorkloadId, str] = MappingProxyType({})
 """Time zones of a fleet that lives by UTC."""
 NO_CACHES: Mapping[str, LatestCache] = MappingProxyType({})
-"""No latest values: all that is known is history."""
+"""No latest values beside history."""
 _LOW = LEVELS.index(LOW)
 NOT_MADE, NO_DAY_AGO, SEASONAL_MODEL = "no forecast was made", "no demand of yesterday is known", "seasonal-naive-day"
 _details_encoder = msgspec.msgpack.Encoder()
@@ -192,7 +192,7 @@ def _measured(latest: Latest, at: Positions, limit: Floats) -> tuple[Floats, Cod
 def _with_parts(
     latest: Latest, at: Positions, limit: Floats, whole: tuple[Floats, Codes, Floats]
 ) -> tuple[Floats, Codes, Floats]:
-    """Add incomplete values that are later, where they are larger or nothing else is fresh (`Latest.measured`)."""
+    """Add later incomplete values where they are larger or no other value is fresh (`Latest.measured`)."""
     measured, unseen, age = whole
     if latest.parts is None or not latest.parts.code.any():
         return whole
@@ -226,9 +226,9 @@ class ForecastDetailCodes:
         return peaks.begin.timestamp() - self._now, peaks.until.timestamp() - self._now
 
     def of_peaks(self, made: Sequence[PeakForecasts], within: Positions, note: Positions, model: Positions) -> None:
-        """Name model, window and note of forecasts, or why there is none; rows that are alike are named together.
+        """Name model, window and note of forecasts, or the reason why there is none; equal rows are named together.
 
-        `within` has the position of each row's forecasts among those made, -1 for none of them.
+        `within` has the position of each row's forecasts among `made`, -1 for none.
         """
         rows = np.flatnonzero(within >= 0)
         width, notes = int(model.max(initial=0)) + 1, int(note.max(initial=0)) + 2
@@ -297,7 +297,7 @@ def usage_of(
     throttled: Mapping[WorkloadId, Sequence[ThrottledTime]],
     zones: Mapping[WorkloadId, str] = UTC_ALONE,
 ) -> dict[Signal, FreshHistory]:
-    """Weeks up to the newest minute of these signals; `zones` has the workloads in other time zones than UTC."""
+    """Return weeks of usage up to the latest minute; `zones` has the workloads in other time zones than UTC."""
     pods, by_id = _cut(history, PODS), {workload.id: workload for workload in workloads}
     cut = {signal: _cut(history, signal, DemandContext(signal, pods, by_id, throttled)) for signal in signals}
     return {signal: replace(fresh, zones=zones) for signal, fresh in cut.items()} if zones else cut

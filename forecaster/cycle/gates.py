@@ -36,7 +36,8 @@ NEW_JUDGED = 120
 JUDGING_INTERVAL = 10 * MINUTE
 """Time between two rounds of judging: a replay of few workloads takes nearly as long as one of a hundred."""
 BATCH = 96
-"""Workloads judged together at least, as far as so many are due: a small fleet is judged at once, every `SOONEST`."""
+"""Smallest number of workloads judged together, if as many are due: a small fleet is judged at once, every `SOONEST`.
+"""
 ROUND = timedelta(hours=19)
 """Time within which each workload has its turn; with `SOONEST` still less than a day."""
 SOONEST = timedelta(hours=4)
@@ -54,9 +55,9 @@ class RenewedGates(NamedTuple):
 
 @dataclass(slots=True)
 class ForecastGates:
-    """Gates of the workloads with a policy that asks for one; a new workload starts at the beginning.
+    """Gates of the workloads whose policy requires one; a new workload starts at the beginning.
 
-    A workload that is away for no longer than a day stands where it stood.
+    A workload that is absent for less than a day keeps its gate state.
     """
 
     most_new: int = NEW_JUDGED
@@ -136,7 +137,7 @@ class ForecastGates:
         return done
 
     def _rows(self, ids: Sequence[WorkloadId], policies: Policies, now: datetime) -> Counts:
-        """The rows of these workloads; those that left more than a day ago are given back."""
+        """Return the rows of these workloads; rows of workloads absent for more than a day are freed."""
         fitted = self.fleet.fitted(self.gates, ids, now)
         self.gates = fitted.table.covering(policies.signals.demand)
         return fitted.places
@@ -170,7 +171,7 @@ class ForecastGates:
         *,
         most: int,
     ) -> dict[WorkloadId, list[Case]]:
-        """Take workloads from `ids` until so many can be judged; record the reason for the others."""
+        """Take workloads from `ids` until enough can be judged; record the reason for the others."""
         ready: dict[WorkloadId, list[Case]] = {}
         unjudged: dict[WorkloadId, Unjudged] = {}
         while ids and len(ready) < most:

@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from forecaster.vertical.admission.context import ApplyTerms
 
 KNOWN_LOAD_TIMES = 2.0
-"""A pod is given at most so many times the load that one has carried, and no less than the inverse of the most:
-beyond that it is not known how much memory goes with a load."""
+"""Largest ratio between a pod's load and loads that a pod has carried: beyond it the memory for a load is not known."""
 GAIN = 0.05
 """Share of the present cost that a plan must save to be worth a rollout and another scale point."""
 
@@ -165,7 +164,7 @@ def _highest_load(usage: PodUsage, row: int) -> float | None:
 
 
 def _model(usage: PodUsage, row: int, memory: float, highest: float) -> PodModel:
-    """Memory is what was chosen at the highest load that was seen; it follows the load where its peaks do."""
+    """Use the memory chosen at the highest observed load; it follows the load where its peaks do."""
     cpu, used = (days_of(part[row : row + 1], POINTS_A_DAY) for part in (usage.cpu, usage.memory))
     slope = float(load_share(used.peaks(), cpu.peaks(), used.weights).bytes_per_core[0])
     return PodModel(0.0, max(memory - slope * highest, 0.0), 1.0, min(slope, memory / highest))

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 UNWATCHED = ScaleUpWatch()
 NO_WORKLOAD = WorkloadId("", "", "")
 LONGEST_BLINK = 3
-"""Intervals between two looks up to which what happened in between is still timed."""
+"""Longest gap between two observations, in intervals, across which a scale-up is still timed."""
 
 
 class PersistedStartUps(msgspec.Struct, frozen=True):
@@ -91,7 +91,7 @@ class LeadTimes:
     """Start-up times of every workload, and the one rule for the lead time in force."""
 
     interval: timedelta = timedelta(minutes=1)
-    """Time between two looks at the pods: it is part of what a scale-up takes."""
+    """Time between two observations of the pods: it is part of the duration of a scale-up."""
     watches: dict[WorkloadId, ScaleUpWatch] = field(default_factory=dict)
     pods: dict[WorkloadId, ScaleUpWatch] = field(default_factory=dict)
     """Start-up times of single pods, where the API server reports them; they take precedence over scale-ups."""
@@ -177,7 +177,7 @@ class LeadTimes:
         images: Mapping[str, PersistedStartUps] = MappingProxyType({}),
         pools: Mapping[str, tuple[PersistedStartUps, ...]] = MappingProxyType({}),
     ) -> None:
-        """Take over what an earlier process has measured."""
+        """Restore the start-up times measured by an earlier process."""
         self.watches, self.pods = _restored(lead_times), _restored(pods)
         self.images = {image: _watch(watch) for image, watch in images.items()}
         self.pools = _restored_pools(pools)

@@ -71,7 +71,7 @@ class PoolView(msgspec.Struct, frozen=True):
 
 
 class HeadroomView(msgspec.Struct, frozen=True):
-    """Placeholders of one pool, each of this size; `until` is null where none is wanted."""
+    """Placeholders of one pool, each of this size; `until` is null where none is needed."""
 
     pool: str
     replicas: int
@@ -121,7 +121,7 @@ def document(forecast: NodeForecast) -> NodesView:
 
 
 def flat_window(window: PoolWindow) -> dict[str, Any]:
-    """One row of a CSV file: of each sum its quantile."""
+    """Return one row of a CSV file, with the quantile of each sum."""
     view: dict[str, Any] = msgspec.to_builtins(_window(window))
     del view["replicas"]
     return {name: cell["value"] if isinstance(cell, dict) else cell for name, cell in view.items()}

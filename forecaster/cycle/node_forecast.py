@@ -1,4 +1,4 @@
-"""Node pools ahead of time, from a cycle's forecaster and history and what is known of the cluster's nodes.
+"""Forecast of node pools, from a cycle's forecaster and history and the known nodes.
 
 `NodePools` renews it now and then, after everything that decides.
 """

@@ -32,7 +32,7 @@ NOTHING_LEARNED: Mapping[str, PodCapacity] = {}
 
 
 class ObservedPolicy(NamedTuple):
-    """A policy of one workload, and what it was made of."""
+    """The policy in force of one workload, and the values it was made of."""
 
     stated: Policy
     bucket: timedelta | None
@@ -78,7 +78,7 @@ class PoliciesInForce(Policies):
 
 
 def with_observed(policy: Policy, bucket: timedelta | None, filled: Mapping[str, PodCapacity]) -> Policy:
-    """One policy with a measured lead time and learned capacities."""
+    """Return the policy with a measured lead time and learned capacities."""
     return policy.model_copy(update={"horizontal": policy.horizontal.with_observed(bucket, filled)})
 
 
@@ -187,7 +187,7 @@ class Observed:
         )
 
     def forget_others(self, ids: Container[WorkloadId]) -> None:
-        """Keep what was seen of these workloads only."""
+        """Forget the observations of all other workloads."""
         self.lead_times.forget_others(ids)
         self.capacities.forget_others(ids)
 
@@ -205,9 +205,9 @@ class Observed:
         return msgspec.json.encode(observations)
 
     def encoded_within(self, most: int, pack: Callable[[bytes], bytes]) -> tuple[bytes, bytes, tuple[str, ...]]:
-        """Encode and pack as much of the observations as has room in `most` bytes, and name what is left out.
+        """Encode and pack as many observations as fit into `most` bytes, and name the parts left out.
 
-        What is dearest to learn goes last.
+        The parts that are most expensive to learn are left out last.
         """
         observations, left = _decoded(self.encoded()), list[str]()
         packed = pack(content := msgspec.json.encode(observations))
@@ -220,10 +220,10 @@ class Observed:
         return content, packed, tuple(left)
 
     def restore(self, encoded: bytes) -> None:
-        """Take over what an earlier process has seen.
+        """Restore the observations of an earlier process.
 
         Raises:
-            msgspec.MsgspecError: it is no such JSON, or that of another version; nothing was taken over.
+            msgspec.MsgspecError: it is no such JSON, or that of another version; nothing was restored.
         """
         known = _decoded(encoded)
         if known.version != VERSION:

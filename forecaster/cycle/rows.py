@@ -1,6 +1,6 @@
-"""The workloads of a cycle as rows: what each says of itself, resolved once, and groups that are decided together.
+"""The workloads of a cycle as rows: their facts, resolved once, and groups that are decided together.
 
-`Fleet` says where each workload has its row in every column that outlives a cycle.
+`Fleet` knows the row of each workload in every column that outlives a cycle.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Row(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RowGroup:
-    """Rows with the same rules, by their `positions` in the fleet of this cycle, and what stands for weeks of them."""
+    """Rows with the same rules, by their `positions` in this cycle's fleet, and their columns that stay for weeks."""
 
     rules: Rules
     positions: Positions
@@ -263,14 +263,14 @@ class FittedTable(NamedTuple, Generic[AnyTable]):
 
 @dataclass(slots=True)
 class Fleet:
-    """`row` of every workload that is there or was there within the last day."""
+    """`row` of every workload that is present or was within the last day."""
 
     row: dict[WorkloadId, int] = field(default_factory=dict)
     last_present: list[datetime] = field(default_factory=list)
     """Instant at which each row was last present."""
 
     def rows(self, ids: Sequence[WorkloadId], now: datetime) -> Places:
-        """The row of each of these workloads, which are there now; a new one gets the next row."""
+        """Return the row of each of these present workloads; a new one gets the next row."""
         for id_ in ids:
             if id_ not in self.row:
                 self.row[id_] = len(self.row)
@@ -296,7 +296,7 @@ class Fleet:
         return np.where(order < known, order, -1)
 
     def fitted(self, table: AnyTable, ids: Sequence[WorkloadId], now: datetime) -> FittedTable[AnyTable]:
-        """Give each of these workloads, which are there now, a row in a table of the fleet; compact it in time."""
+        """Give each of these present workloads a row in a table of the fleet; compact the table in time."""
         places, stay = self.rows(ids, now), self.compacted(now, table.rows)
         if stay is not None:
             table, places = table.take(stay), self.rows(ids, now)

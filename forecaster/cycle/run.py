@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 CYCLE_BUDGET = timedelta(seconds=30)
 """Half of the shortest interval: optional work begun later could delay the next cycle."""
 FAIR = 0.5
-"""Share of the time that is left which fits, sizes and gates may each use before the next of them has its turn."""
+"""Share of the remaining time that fits, sizes and gates may each use before the next of them."""
 AGAIN = 0.75
 """Share of the time that these three leave which fits may use when models still wait for their first fit."""
 
@@ -244,7 +244,7 @@ class Cycle:
         return late
 
     def _renew_sizes(self, targets: Targets, now: datetime, time: TimeShare) -> list[str]:
-        """Containers, what throttles and fills them, and what they should have; a sentence for what was not read."""
+        """Renew containers, throttling, capacities and sizes; return a sentence for each unread fact."""
         workloads = targets.inventory.workloads
         with self.writing:
             unread = self.containers.catch_up(self.source, now)
@@ -285,7 +285,7 @@ class Scored(NamedTuple):
 
 @dataclass(slots=True)
 class Effects:
-    """Receivers of decisions, and what was recorded last: records are made for what changed since then."""
+    """Receivers of decisions, and the last recorded decisions: records are made for those that changed."""
 
     publisher: Publisher
     ledger: Ledger

@@ -1,4 +1,4 @@
-"""Scoring: compare matured forecasts with what was measured."""
+"""Scoring: compare matured forecasts with measured peaks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from forecaster.ports import Histories
 
 SCORING_ROUNDS = 10
-"""One of so many forecasts of a cycle is scored, in turn: enough to judge, cheap to keep for hours and to store."""
+"""One in this number of a cycle's forecasts is scored, in turn: enough to judge, cheap to hold for hours and to store.
+"""
 _MEDIAN = LEVELS.index(MEDIAN)
 MIN_KNOWN_SHARE = 0.5
 """A peak counts as measured when at least this share of its minutes is known."""

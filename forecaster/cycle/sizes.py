@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from forecaster.ports import Histories
 
 SIZING_ROUNDS = 60
-"""A workload is sized anew once in so many cycles: hourly, with a cycle a minute."""
+"""Cycles between two sizings of a workload: an hour, with a cycle a minute."""
 _SIGNALS = (CPU, MEMORY, PODS)
 MAX_NEW_SIZES = 256
 """Workloads without a size that get one together, and more of them while there is time: no peak of memory."""

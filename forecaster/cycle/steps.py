@@ -52,7 +52,7 @@ PATIENCE = 5
 
 @dataclass(frozen=True, slots=True)
 class TimeShare:
-    """Whether there is still time: `clock` has not reached `until`."""
+    """Whether there is time left: `clock` has not reached `until`."""
 
     clock: Callable[[], float]
     until: float

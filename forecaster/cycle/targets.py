@@ -33,11 +33,10 @@ COLLAPSE_PATIENCE = timedelta(minutes=15)
 """Time for which workloads that vanished together are held: a rollout of kube-state-metrics takes minutes, and a
 deleted namespace shows its last answers a quarter of an hour longer."""
 EMPTY_PATIENCE = timedelta(days=1)
-"""Time for which they are held while nothing at all is listed, or the source says that its list is partial,
-however long it lasts, and a clock that is hours ahead makes every answer empty. As long as what is learned of a
-workload is kept."""
+"""Time for which they are held while the source lists nothing, or says that its list is partial: such an outage may be
+long, and a clock that is hours ahead makes every answer empty. As long as learned state is stored."""
 COLLAPSED = 0.5
-"""Share of a namespace or a kind: so many gone at once mean an incomplete source."""
+"""Share of a namespace or a kind whose disappearance at once means an incomplete source."""
 COLLAPSED_FLEET = 1 / 3
 """Share of the whole fleet that means an incomplete source: one shard of three of kube-state-metrics is away."""
 MIN_COLLAPSE = 3
@@ -127,7 +126,7 @@ def _collapsed(group: str, gone: int, known: int) -> bool:
 
 
 def _sentences(lost: Mapping[WorkloadId, str]) -> Iterator[str]:
-    """One sentence for each way in which workloads were lost."""
+    """Yield one sentence for each cause of lost workloads."""
     ids_by_loss: dict[str, list[WorkloadId]] = defaultdict(list)
     for id_, why in lost.items():
         ids_by_loss[why.partition(";")[0]].append(id_)
@@ -203,7 +202,7 @@ def _follow(history: Histories, before: dict[WorkloadId, str], signal: Signal, n
 
 
 def _pods_first(gaps: Sequence[Gap]) -> list[Gap]:
-    """Minutes before five minutes, ready pods before what is held against them, and what is missing longest first."""
+    """Order gaps: minutes before five minutes, ready pods before the demand that they divide, oldest first."""
     return sorted(gaps, key=lambda gap: (gap.step, gap.signal != PODS, gap.start))
 
 

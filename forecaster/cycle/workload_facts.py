@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 CONTAINER_POINTS = 144
 """Half a day by five minutes."""
 FACTS_PATIENCE_SECONDS = 1.5
-"""Seconds to wait for a cycle that writes what it has just read; the first cycle reads weeks."""
+"""Seconds to wait for a cycle that writes history; the first cycle reads weeks."""
 
 
 class EncodedPoints(msgspec.Struct, frozen=True):
@@ -45,14 +45,14 @@ class EncodedPoints(msgspec.Struct, frozen=True):
 
 
 class EncodedSeries(msgspec.Struct, frozen=True):
-    """One signal as it is kept."""
+    """One encoded signal."""
 
     minutes: EncodedPoints
     weeks: EncodedPoints
 
 
 class ContainerRecord(msgspec.Struct, frozen=True):
-    """One container: what its hottest pod used, what it may use, and its image."""
+    """One container: usage of its hottest pod, its limits, and its image."""
 
     name: str
     usage: dict[str, EncodedPoints]
@@ -61,7 +61,7 @@ class ContainerRecord(msgspec.Struct, frozen=True):
 
 
 class WorkloadFacts(msgspec.Struct, frozen=True):
-    """One workload as the last cycle knew it."""
+    """One workload as of the last cycle."""
 
     workload: Workload
     policy: dict[str, Any]

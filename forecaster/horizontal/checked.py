@@ -38,7 +38,7 @@ class Checked(NamedTuple):
     policy: PolicyColumns
     targets: TargetColumns
     failed: Codes
-    """[row] the code of what is impossible, 0 where all is possible."""
+    """[row] code of the impossible value, 0 where all are possible."""
     current: Counts
     ready: Counts
     unseen: Codes

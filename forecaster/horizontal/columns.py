@@ -164,7 +164,7 @@ class Table:
         return replace(self, **columns)
 
     def covering(self, signals: Iterable[str]) -> Self:
-        """Return the table with a place for each of these signals, behind the present ones."""
+        """Return the table with a place for each of these signals, after the present ones."""
         return self.with_signals(tuple(dict.fromkeys((*self.signals, *map(str, signals)))))
 
     def with_signals(self, signals: tuple[str, ...]) -> Self:
@@ -183,7 +183,7 @@ class Table:
 
     @classmethod
     def side_by_side(cls, rows: int, parts: Sequence[tuple[Array, Self]]) -> Self:
-        """Return a table of so many rows, in which each part has its rows at the given positions."""
+        """Return a table of `rows` rows, in which each part has its rows at the given positions."""
         signals = tuple(dict.fromkeys(signal for _, part in parts for signal in part.signals))
         ordered = [(positions, part.with_signals(signals)) for positions, part in parts]
         columns: dict[str, Any] = {}
@@ -220,14 +220,14 @@ class Table:
 
 
 def _padded(declared: Column, values: Array, planes: int) -> Array:
-    """Return a column [plane, row] with so many planes; those that are new are empty."""
+    """Return a column [plane, row] with `planes` planes; new ones are empty."""
     if len(values) == planes:
         return values
     return np.concatenate([values, declared.new(values.shape[1], planes - len(values))])
 
 
 def rows_before(before: Sequence[Hashable], now: Sequence[Hashable]) -> Counts:
-    """Return the earlier row of each of these identities; -1 for one that is new."""
+    """Return the earlier row of each identity; -1 for a new one."""
     if before == now:
         return np.arange(len(now))
     return rows_among(now, {id_: row for row, id_ in enumerate(before)})

@@ -39,7 +39,7 @@ class Decisions:
     reason: Codes
     """[row] a position in `codes.REASONS`."""
     failed: Codes
-    """[row] the code of what is impossible, 0 where all is possible (`Checked.failed`)."""
+    """[row] code of the impossible value, 0 where all are possible (`Checked.failed`)."""
     unseen: Codes
     """[target, row] why there is no measurement; `codes.KNOWN` where there is one."""
     proposals: Proposals
@@ -123,7 +123,7 @@ def refusals(inputs: Inputs, checked: Checked, desired: Desired) -> Codes:
 
 
 def credited(desired: Desired, recommendation: Counts) -> Codes:
-    """The side that made a count [row] what it is before stabilization, as far as no limit did."""
+    """Return the side that determines a count [row] before stabilization, unless a limit does."""
     reactive = (recommendation == desired.reactive) | (desired.joined == desired.reactive)
     sided = np.where(desired.forecast == UNKNOWN, FALLBACK, np.where(reactive, REACTIVE, FORECAST))
     return np.where(desired.gated, GATED, sided) if desired.gated.any() else sided
@@ -149,7 +149,7 @@ class Desired(NamedTuple):
     reactive: Counts
     """Replicas by measured demand; the current ones where a missing target blocks going down."""
     forecast: Counts
-    """Replicas by the forecast, `UNKNOWN` where it has no say."""
+    """Replicas by the forecast, `UNKNOWN` where it may not act."""
     joined: Counts
     """Replicas by both."""
     measured: Flags
@@ -157,7 +157,7 @@ class Desired(NamedTuple):
     blocked: Flags
     """Whether nothing may be said: a target is missing or incomplete, and no forecast raises the count."""
     gated: Flags
-    """Whether there is a forecast and the gate keeps it from having its say."""
+    """Whether there is a forecast and the gate does not let it act."""
 
 
 def desired_of(checked: Checked, proposals: Proposals, acting: Flags) -> Desired:
@@ -193,16 +193,16 @@ def _highest(counts: list[Counts], current: Counts) -> Counts:
 
 
 def _everywhere(proposals: Proposals, current: Counts) -> Counts:
-    """The forecast count [row] in which a target without a forecast asks for what it measures.
+    """Return the forecast count [row]; a target without a forecast uses its measured demand.
 
-    Not knowing lowers nothing.
+    An unknown value lowers nothing.
     """
     sides = zip(proposals.reactive, proposals.forecast, strict=True)
     return _highest([np.where(forecast == UNKNOWN, now, forecast) for now, forecast in sides], current)
 
 
 def _keeping(proposals: Proposals, forecast: Counts, current: Counts) -> Counts:
-    """The forecast count [row] without giving back pods that are there and still worth keeping."""
+    """Return the forecast count [row] that keeps present pods still worth keeping."""
     if not proposals.keep:
         return forecast
     keep = np.minimum(current, _highest(proposals.keep, current))

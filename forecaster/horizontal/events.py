@@ -35,7 +35,7 @@ def floor_at(events: Iterable[ScheduledEvent], now: datetime, lead_time: timedel
 
 
 def maxima_at(events: Sequence[ScheduledEvent], now: datetime, lead_time: timedelta) -> dict[bool, InForce]:
-    """The maximum in force, by whether it holds over measured demand, too.
+    """Return the maximum in force, by whether it also limits measured demand.
 
     It is the higher of those now and a lead time ahead, and none where there is none then: pods must be there in time.
     """

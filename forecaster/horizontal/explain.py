@@ -1,4 +1,4 @@
-"""A recommendation in sentences: what was seen, what was forecast, every clamp in order, the number and why."""
+"""A recommendation in sentences: measurements, forecasts, every clamp in order, the number and the reason."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def explanation(recommendation: Recommendation) -> list[str]:
 
 
 def _containers(recommendation: Recommendation) -> Iterator[str]:
-    """Each of several containers, and what has to change with them."""
+    """Yield a line for each of several containers, with its changes."""
     if not isinstance(recommendation.resources, Resize):
         return
     sizes = recommendation.resources.containers

@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
 
 BETTER, WORSE = 0.97, 1.0
-"""Promoted below this share of what the measured demand alone left short; demoted from that one on."""
+"""Promoted below this share of the shortage with measured demand alone; demoted from the second share on."""
 MIN_SAVING = 0.03
 NO_DIFFERENCE = (BETTER + WORSE) / 2
 """Between both: evidence that says neither leaves a forecast where it stands."""
 AS_GOOD = 0.96
-"""Enough for promotion: no worse than chance explains, for no more pods. Where both were nearly perfect there is
-nothing more to show, and what a forecast is for, a load that the days before did not have, is still to come."""
+"""Sufficient for promotion: no worse than noise explains, for no more pods. Where both were nearly perfect no better
+result is possible, and the case for a forecast, a load unlike that of the days before, is still to come."""
 MIN_DAYS = 1.0
 
 
@@ -58,7 +58,7 @@ class Evidence(NamedTuple):
     noise: Floats
     """Standard error of the difference between `short` and `reactive`, from one hour to the next."""
     signal: Counts
-    """The position in `Gates.signals` of what it is about; -1 leaves it out of sentences."""
+    """Position in `Gates.signals` of the judged signal; -1 leaves it out of sentences."""
 
 
 def judged(gates: Gates, evidence: Evidence, now: float) -> Gates:
@@ -163,7 +163,7 @@ def best(evidence: Evidence) -> Codes:
 
 
 def _is_short(evidence: Evidence) -> Flags:
-    """[forecaster, target, row] whether what was left short counts as a shortage."""
+    """[forecaster, target, row] whether the unserved share counts as a shortage."""
     return np.asarray(np.fmax(evidence.reactive, evidence.short) >= MIN_SHORTAGE)
 
 

@@ -90,9 +90,9 @@ class Gates(Table):
     verdict: Codes = column("b", NEW)
     """A position in `VERDICTS`."""
     fell: Flags = column("?", empty=False)
-    """Whether it was demoted because it cannot be judged any more."""
+    """Whether it was demoted because it can no longer be judged."""
     signal: Counts = column("q", -1, of_signal=True)
-    """The position in `signals` of what the verdict is about; -1 for none in particular."""
+    """Position in `signals` of the judged signal; -1 for none in particular."""
     days: Floats = column("d", np.nan)
     """Days of history or of evidence."""
     least_days: Floats = column("d", np.nan)

@@ -36,10 +36,10 @@ def next_sync(
     offered: Mapping[str, float],
     behavior: Behavior | None = None,
 ) -> list[str]:
-    """Sentences; empty for a workload without an HPA. `behavior` is the HPA's own, where that is known.
+    """Return sentences; empty for a workload without an HPA. `behavior` is the HPA's own, if known.
 
-    The HPA reads its metrics itself, so where one of them is not measured here nothing can be said about it. `offered`
-    is what it reads of ours, by its own names for them.
+    The HPA reads its metrics itself, so if one of them is not measured here its action is not known. `offered` are our
+    values that it reads, by its own names for them.
     """
     hpa = workload.autoscaler
     if hpa is None or not hpa.targets:

@@ -43,7 +43,7 @@ class Rules(NamedTuple):
     sizing: Sizing
     scale_in_by_forecast: bool
     kinds: tuple[Kind, ...]
-    """One a target, in the order of the HPA."""
+    """One per target, in the order of the HPA."""
     levels: tuple[float, ...] = ()
     """Quantile levels of a forecast."""
     keeps_size: bool = False
@@ -168,7 +168,7 @@ class PolicyColumns:
         return zero if zero.any() else None
 
     def take(self, rows: Counts) -> PolicyColumns:
-        """The policies of these rows."""
+        """Return the policies of these rows."""
         numbers = {name: column[rows] for name, column in self.numbers.items()}
         return PolicyColumns(numbers, **{name: getattr(self, name)[rows] for name in USUAL})
 
@@ -222,7 +222,7 @@ class TargetColumns:
         return TargetColumns(np.where(bad, 1, self.goal), np.where(bad, 1, self.request), np.where(bad, 1.0, self.full))
 
     def take(self, rows: Counts) -> TargetColumns:
-        """The targets of these rows."""
+        """Return the targets of these rows."""
         return TargetColumns(self.goal[:, rows], self.request[:, rows], self.full[:, rows])
 
 

@@ -19,9 +19,9 @@ DEFAULT_LEAD_TIME = timedelta(minutes=3)
 DELAY = timedelta(minutes=1)
 """Scrape, cycle and sync, with a cycle a minute."""
 SHORT_PEAK = timedelta(minutes=10)
-"""A peak that lasts for so long is held until it shows in what is measured. Replayed on four recorded series of a
-cluster with pods that take an hour, 6.0 % of the demand was short in place of 7.0 %, for 8 % more pod-hours. Looking
-nearer costs 3 % of the pod-hours with pods that take thirteen minutes, and saves nothing."""
+"""A peak of this length is held until it shows in measured demand. Replayed on four recorded series of a cluster with
+pods that take an hour, 6.0 % of the demand was short in place of 7.0 %, for 8 % more pod-hours. A nearer window costs 3
+% of the pod-hours with pods that take thirteen minutes, and saves nothing."""
 SYNC = timedelta(seconds=15)
 """Sync period of the HPA controller."""
 RANK = 0.9
@@ -39,7 +39,7 @@ LEAD_TIME_BUCKETS = tuple(timedelta(minutes=m) for m in (1, 2, 3, 4, 5, 6, 8, 10
 FAR = 1.25
 """A bucket that is too short by more than this factor is left at once."""
 PATIENCE = 5
-"""Any other bucket is left after so many scale-ups in a row that speak for another one."""
+"""Scale-ups in a row in favour of another bucket after which the present one is left."""
 MAX_CACHED_TEXTS = 4096
 """Start-ups that are put into words once, as long as they stay the same."""
 _LONGEST = duration_text(MAX_LEAD_TIME)
@@ -191,7 +191,7 @@ def with_pods(watch: ScaleUpWatch, took: Sequence[timedelta], *, delay: timedelt
 
 
 def interrupted(watch: ScaleUpWatch) -> ScaleUpWatch:
-    """The watch after a gap between two looks: what was waited for may have been over long ago."""
+    """Return the watch after a gap between two observations: its scale-up may have ended long ago."""
     return watch._replace(waiting=(), replicas=None)
 
 

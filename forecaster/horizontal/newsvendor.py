@@ -29,9 +29,9 @@ REACH = 1.25
 NARROW = 1e-12
 """Pods between two ends that are taken for the same."""
 KEEP = 0.4
-"""A pod that is there is kept until it is worth this share of its price: it is ready now and would take a start-up to
-come back, and every change has its own cost. On recorded load 0.5 to 0.25 were alike, 1 left a tenth more short and
-changed the count twice as often."""
+"""A present pod is kept until it is worth this share of its price: it is ready now and would take a start-up to come
+back, and every change has its own cost. On recorded load 0.5 to 0.25 were alike, 1 left a tenth more short and changed
+the count twice as often."""
 
 
 class Tail(NamedTuple):

@@ -20,7 +20,7 @@ _ROUNDING, _DOUBT = 5e-7, 1e-9
 
 
 def milli(amount: float) -> int:
-    """Integer milli-units of an amount, rounded away from zero (HPA rules §2).
+    """Convert an amount to integer milli-units, rounded away from zero (HPA rules §2).
 
     The inner rounding takes back what the multiplication adds: 1.001 cores are 1001 m and not 1002 m.
     """
@@ -70,5 +70,5 @@ class Band(NamedTuple):
         return np.asarray((self.lowest <= ratio) & (ratio <= self.highest))
 
     def take(self, rows: Counts) -> Band:
-        """The edges of these rows."""
+        """Return the edges of these rows."""
         return Band(self.lowest[rows], self.highest[rows])

@@ -1,4 +1,4 @@
-"""Replicas that each target asks for, by the measured demand and by the forecast, through one formula.
+"""Replicas of each target, by measured demand and by the forecast, through one formula.
 
 The formula is `hpa.proposals` on arrays [row] (HPA rules §8, §9).
 
@@ -39,7 +39,7 @@ class ReadyPods(NamedTuple):
         return cls(staying, current - staying, current)
 
     def take(self, rows: Counts) -> ReadyPods:
-        """The pods of these rows."""
+        """Return the pods of these rows."""
         return ReadyPods(self.ready[rows], self.starting[rows], self.current[rows])
 
 
@@ -193,7 +193,7 @@ def _newsvendor(
     awake: Flags,
     served: Counts,
 ) -> Counts:
-    """Adds what one target asks for by newsvendor sizing to `found`, and returns what it asks for now.
+    """Add one target's proposal by newsvendor sizing, and return its present need.
 
     Where only one quantile is known the HPA's formula speaks. A row that may wake from zero needs no pod to be sized:
     a pod is full at its capacity, not at the HPA's target.

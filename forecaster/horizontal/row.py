@@ -108,13 +108,13 @@ class DecidedRow(NamedTuple):
     """Recommended."""
     reason: Reason = Reason.NO_DATA
     withheld: bool = False
-    """Whether it is held with what `hold` says, whatever its numbers are."""
+    """Whether the row is held with the text of `hold`, whatever its numbers are."""
     reactive: int = UNKNOWN
     """Replicas by measured demand, before any clamp."""
     forecast: int = UNKNOWN
     """Replicas by the forecast, before any clamp; `codes.UNKNOWN` where it did not act."""
     counts: tuple[int, ...] = ()
-    """After each of `clamps.CLAMPS`."""
+    """Count after each of `clamps.CLAMPS`."""
     outage_until: float = 0.0
     """Epoch seconds until when the floor of an outage holds."""
     lead_time: LeadTime | None = None

@@ -31,7 +31,7 @@ NO_TARGET = "no HPA and no CPU request: nothing says what one pod should carry"
 def recommendation(
     id_: WorkloadId, row: DecidedRow, resources_now: Resources, resources: Resize | Hold
 ) -> Recommendation:
-    """Return the record of one workload: its count with every step on the way, and what was decided about its size."""
+    """Return the record of one workload: its count with every intermediate step, and the decision about its size."""
     decided = verdict(row)
     return Recommendation(
         id=id_,
@@ -49,7 +49,7 @@ def recommendation(
 
 
 def verdict(row: DecidedRow) -> Scale | Hold:
-    """The count and why it is what it is, or why nothing can be said about it."""
+    """Return the count and its reason, or why there is none."""
     reason = row.reason
     if row.withheld:
         return Hold(reason, row.hold)
@@ -62,7 +62,7 @@ def verdict(row: DecidedRow) -> Scale | Hold:
 
 
 def _unspared(row: DecidedRow, survive: str) -> str:
-    """That no pod is added for the loss that the policy wants to survive: where places are known, one always is."""
+    """Say that no pod is added for the loss that the policy wants to survive: where places are known, one always is."""
     before, after = (row.reactive, *row.counts)[SPARE - 1 : SPARE + 1]
     if survive == "none" or not before or before != after:
         return ""

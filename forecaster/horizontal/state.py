@@ -50,11 +50,11 @@ class Ring(NamedTuple):
         return Ring((*times[first:], now), (*self.values[first:], np.full(rows, UNKNOWN, np.int32)))
 
     def marked(self, value: Array) -> Ring:
-        """Return the ring with `value` [row] in the latest slot, where it is larger than what is there."""
+        """Return the ring with `value` [row] in the latest slot, where it is larger than the present one."""
         return self._replace(values=(*self.values[:-1], np.maximum(self.values[-1], value, dtype=np.int32)))
 
     def take(self, rows: Counts) -> Ring:
-        """The slots of these rows; a negative row is a new one."""
+        """Return the slots of these rows; a negative row is a new one."""
         return self._replace(values=tuple(taken(slot, rows, UNKNOWN) for slot in self.values))
 
     def put(self, rows: Counts, ring: Ring) -> Ring:
@@ -65,7 +65,7 @@ class Ring(NamedTuple):
 
     @classmethod
     def side_by_side(cls, rows: int, parts: Sequence[tuple[Array, Ring]]) -> Ring:
-        """Return a ring of so many rows, in which each part has its rows at the given positions."""
+        """Return a ring of `rows` rows, in which each part has its rows at the given positions."""
         times = tuple(sorted({time for _, part in parts for time in part.times}))
         values = tuple(np.full(rows, UNKNOWN, np.int32) for _ in times)
         for positions, part in parts:
@@ -93,7 +93,7 @@ class State(Table):
     begun: Flags = column("?", empty=False)
     """Whether the row was seen before: the size that it is found with counts as a recommendation (HPA rules §3)."""
     ready: Counts = column("q", 0)
-    """Pods that were ready when the row was decided last: those that served what is measured now."""
+    """Pods ready at the row's last decision: those that served the demand measured now."""
     cause: Codes = column("b", NONE)
     """Cause of the outage; `NONE` without one."""
     floor: Counts = column("q", 0)
@@ -107,7 +107,7 @@ class State(Table):
     expected: Floats = column("d", np.nan, SIGNAL)
     """[signal, row] the least load that the latest forecast expected; NaN where that is nothing to miss."""
     missing: Codes = column("b", KNOWN, SIGNAL)
-    """[signal, row] why a row was held for want of a sample (`codes.NO_SAMPLE` ...)."""
+    """[signal, row] reason for holding the row for want of a sample (`codes.NO_SAMPLE` ...)."""
     missing_age: Floats = column("d", np.nan, SIGNAL)
     """[signal, row] how old its latest sample was then, in seconds; NaN where it had none."""
     recommendations: Ring = NOTHING_RECOMMENDED

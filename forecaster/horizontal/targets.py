@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 TARGET_SHARE = 0.8
-"""Target as a share of what a pod can carry, where nothing states one: the default of the HPA for CPU."""
+"""Target as a share of a pod's capacity, where none is stated: the default of the HPA for CPU."""
 MAX_CACHED_TARGETS = 1 << 16
 """Targets that are kept ready: they stand for weeks, and every cycle has them."""
 
@@ -52,7 +52,7 @@ class AmountTarget:
 
 @dataclass(frozen=True, slots=True)
 class Unusable:
-    """A target that cannot be computed from what is read, and why."""
+    """A target that cannot be computed, and the reason."""
 
     metric: str
     note: str
@@ -93,9 +93,9 @@ def stated_pod(target: PodTarget) -> float:
 
 
 def full_pod(target: PodTarget, peak_target: float | None) -> float:
-    """The demand that fills one pod, in the signal's unit: `peak_target` of its target.
+    """Return the demand that fills one pod, in the signal's unit: `peak_target` of its target.
 
-    Unstated it is what was learned, else the whole request, or the target amount.
+    Without `peak_target` it is the learned capacity, else the whole request, or the target amount.
     """
     stated = stated_pod(target)
     if peak_target is not None:
@@ -106,10 +106,9 @@ def full_pod(target: PodTarget, peak_target: float | None) -> float:
 
 
 def targets_of(workload: Workload, policy: HorizontalPolicy) -> tuple[PodTarget | Unusable, ...]:
-    """All targets that decide this workload's replicas, in the HPA's order; empty where none is stated.
+    """Return all targets that decide this workload's replicas, in the HPA's order; empty where none is stated.
 
-    An HPA that does nothing but follow the counts published here says nothing of what a pod should carry: the policy
-    does, after those.
+    An HPA that only follows the counts published here states no load per pod: the policy's targets are used instead.
     """
     stated = workload.autoscaler.targets if workload.autoscaler else ()
     of_hpa = tuple(_of_hpa(target, workload, policy) for target in stated)

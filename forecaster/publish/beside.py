@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from forecaster.vertical.recommenders.live_vpa import VpaSizes
 
 BENEFIT_KEY, VPAS_KEY = "benefit", "vpas"
-"""Columns with what is known of all, and text columns of the workloads of which something is."""
+"""Columns with the facts about the fleet, and text columns of the workloads that have their own."""
 NOT_COMPARED = "not known: the service does not compare its decisions with the HPA alone"
 
 
@@ -30,7 +30,7 @@ class TextsBeside(NamedTuple):
     """Encoded texts that a table has beside decisions: one about all workloads, and one for each that has its own."""
 
     whole: bytes = b""
-    """Empty where nothing is known."""
+    """Empty where none is known."""
     texts: Mapping[WorkloadId, bytes] = MappingProxyType({})
 
 
@@ -93,7 +93,7 @@ class VpaContainer(msgspec.Struct, frozen=True):
 
 
 class VpaView(msgspec.Struct, frozen=True):
-    """A VPA; without a recommendation it has no containers, and the message is what it says of that."""
+    """A VPA; without a recommendation it has no containers, and the message gives its reason."""
 
     name: str
     update_mode: str

@@ -63,7 +63,7 @@ class DecidedRows(Sequence["Recommendation"]):
         return np.fromiter(map(id, self._sizes), np.int64, len(self._sizes))
 
     def resources(self, index: int) -> Resize | Hold:
-        """Return what was decided about the resources of one workload."""
+        """Return the decision about the resources of one workload."""
         return self._sizes[index]
 
     @property
@@ -81,7 +81,7 @@ class DecidedRows(Sequence["Recommendation"]):
         return self.numbers.names[code]
 
     def verdict(self, index: int) -> Scale | Hold:
-        """Return what was decided about the count of one workload."""
+        """Return the decision about the count of one workload."""
         if index not in self._verdicts:
             self._verdicts[index] = self._verdict(index)
         return self._verdicts[index]
@@ -154,7 +154,7 @@ class DecidedRows(Sequence["Recommendation"]):
 def decided_columns(
     at: datetime, decided: DecidedRows, policies: Sequence[Policy], signals: tuple[str, ...]
 ) -> DecidedColumns:
-    """The columns of what was decided, and of what policies say: one that observes keeps the forecast from a say."""
+    """Return the columns of decisions and policies; a policy that observes does not let the forecast act."""
     numbers, stated = decided.numbers.with_signals(signals), _stated(policies)
     derived = {"acting": numbers.acting & (stated["mode"] > OBSERVE), "state": _states(numbers)}
     return replace(numbers, at=at.timestamp(), **stated | derived)

@@ -65,7 +65,7 @@ class WorkloadHistory(msgspec.Struct, frozen=True):
 
 
 class DecisionHistory:
-    """Follows all workloads from cycle to cycle, in memory, beginning with what an earlier process has written."""
+    """Follows all workloads from cycle to cycle, in memory, beginning with the decisions of an earlier process."""
 
     def __init__(self) -> None:
         self._changes: dict[WorkloadId, deque[DecisionChange]] = {}
@@ -98,7 +98,7 @@ class DecisionHistory:
         changes: Iterable[tuple[WorkloadId, DecisionChange]],
         report: CycleReport | None,
     ) -> None:
-        """Take one cycle in: its workloads, and what was decided about those that may be decided otherwise than before.
+        """Add one cycle: its workloads, and the decisions that may have changed.
 
         Workloads that are gone for long are forgotten. A report counts once.
         """
@@ -118,7 +118,7 @@ class DecisionHistory:
                 self._encoded.pop(id_, None)
 
     def _note_present(self, at: datetime, ids: tuple[WorkloadId, ...]) -> None:
-        """Note which workloads are there; a cycle that sees none says nothing of how long the others are gone."""
+        """Note which workloads are present; a cycle without any does not count as their absence."""
         if self._present_at and ids != self._present:
             present, gone = frozenset(ids), self._gone | dict.fromkeys(self._present, self._present_at)
             self._gone = {id_: left for id_, left in gone.items() if id_ not in present}
@@ -140,7 +140,7 @@ class DecisionHistory:
         return WorkloadHistory(tuple(reversed(self._changes.get(id_, ()))), views)
 
     def encoded(self, ids: Sequence[WorkloadId]) -> list[bytes]:
-        """Return the encoded histories of these workloads for the table; only those that changed are encoded anew."""
+        """Return the encoded histories of these workloads for the table; only changed ones are encoded again."""
         known = self._encoded
         self._encoded = {id_: known.get(id_) or msgspec.json.encode(self.of(id_)) for id_ in ids}
         return [*self._encoded.values()]

@@ -31,7 +31,7 @@ forecasts are dropped."""
 
 
 class CycleView(msgspec.Struct, frozen=True):
-    """One cycle: seconds by step, what failed in it and what found no time."""
+    """One cycle: seconds by step, failures, and steps that found no time."""
 
     at: datetime
     steps: dict[str, float]
@@ -148,7 +148,7 @@ class HealthHistory:
         self._score(report.scores)
 
     def view(self, history: DecisionHistory) -> HealthView:
-        """Return what is known now, the latest cycles and moves first."""
+        """Return the present health, the latest cycles and moves first."""
         report = self._latest
         if report is None:
             return HealthView(None, settings=self.settings)
@@ -204,7 +204,7 @@ LONGEST_VALUE = 200
 def settings_in_force(
     settings: Mapping[str, object], origins: Mapping[str, str], longest: int | None = LONGEST_VALUE
 ) -> tuple[SettingView, ...]:
-    """All settings, those that something states first; `origins` by path, the default where there is none."""
+    """Return all settings, stated ones first; `origins` by path, the default where there is none."""
     shown = shown_settings(settings)
     views = (SettingView(path, _cut(value, longest), _origin(path, origins)) for path, value in shown.items())
     return tuple(sorted(views, key=lambda view: (view.origin == DEFAULT_ORIGIN, view.path)))

@@ -38,7 +38,7 @@ class NewPodSize(msgspec.Struct, frozen=True):
     containers: dict[str, Document]
     """`resources` by container."""
     replicas: int
-    """All of which are to fit into the quotas: what is known of these is as old as the cycle."""
+    """Number of pods that must all fit into the quotas, which are as old as the cycle."""
     why: str
     boost: float = 1.0
     """Factor on CPU limits until the pod has started."""

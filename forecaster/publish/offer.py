@@ -88,13 +88,13 @@ class DecidedColumns(Table):
     forecast_quantile: Floats = column("d", np.nan, SIGNAL, published=True)
     """[signal, row] which quantile `peak` is."""
     replicas: Counts = column("q", NO_COUNT, SIGNAL)
-    """[signal, row] replicas by the forecast of that signal alone; `NO_COUNT` where there is none."""
+    """[signal, row] replicas by the forecast of that signal alone; `NO_COUNT` without one."""
     decides: Flags = column("?", empty=False, axis=SIGNAL)
     """[signal, row] whether the count is decided by the signal."""
     incomplete: Flags = column("?", empty=False, axis=SIGNAL)
-    """[signal, row] whether what is measured is a lower bound: it may raise and never lower."""
+    """[signal, row] whether the measured value is a lower bound: it may raise and never lower."""
     asked: Counts = column("i", UNKNOWN, TARGET, published=True)
-    """[target, row] replicas by what is measured, of each usable target in the order of the row."""
+    """[target, row] replicas by measured demand, of each usable target in the order of the row."""
     foreseen: Counts = column("i", UNKNOWN, TARGET, published=True)
     """[target, row] replicas by the forecast."""
     unseen: Codes = column("b", KNOWN, TARGET, published=True)
@@ -110,7 +110,7 @@ class DecidedColumns(Table):
     lowers: Flags = column("?", empty=False)
     """Whether the policy lets a forecast lower the count."""
     maximum: Counts = column("q", MAX_INT32)
-    """Replicas that the policy itself states as most; a bound of the HPA alone is none here."""
+    """Maximum stated by the policy itself; no bound where only the HPA has one."""
     last_for: Floats = column("d", 0.0, published=True)
     """Seconds for which a last known number may be repeated."""
     nothing_decided: Codes = column("b", -1, published=True)
@@ -132,7 +132,7 @@ class DecidedColumns(Table):
     unmeasured: Positions = column("i", 0, TARGET, of_name=True, published=True)
     """[target, row] why there is no measurement or a part of one, where `unseen` does not say it."""
     outlook: Positions = column("i", 0, TARGET, of_name=True, published=True)
-    """[target, row] model, window and remark of the forecast, or why there is none: encoded `ForecastDetails`."""
+    """[target, row] model, window and remark of the forecast, or the reason for none: encoded `ForecastDetails`."""
     readers: Positions = column("i", 0, of_name=True)
     """Targets of the HPA that read our metrics, encoded."""
     names: tuple[bytes, ...] = (b"",)
@@ -157,7 +157,7 @@ class DecidedColumns(Table):
 
     @classmethod
     def side_by_side(cls, rows: int, parts: Sequence[tuple[Array, DecidedColumns]]) -> DecidedColumns:
-        """Return a table of so many rows, in which each part has its rows at the given positions."""
+        """Return a table of `rows` rows, in which each part has its rows at the given positions."""
         names = Names()
         renamed = [(positions, part.renamed(names)) for positions, part in parts]
         return replace(super().side_by_side(rows, renamed), names=tuple(names))
@@ -205,7 +205,7 @@ class Offers(Table):
     held: Counts = column("q", NO_COUNT, published=True)
     """Count to keep while nothing is known."""
     frozen: Flags = column("?", empty=False, published=True)
-    """Whether that count is kept whatever the policy says of abstaining."""
+    """Whether that count stays whatever the policy for unknown values."""
     most: Counts = column("q", 0, published=True)
     """Replicas that are not idle by the upper quantile of the forecast; never below the replicas."""
     decides: Flags = column("?", empty=False, axis=SIGNAL, published=True)
@@ -226,7 +226,7 @@ class Offers(Table):
     floor_known: Flags = column("?", empty=False, published=True)
 
     def numbers(self, name: str) -> Numbers:
-        """Return the demand [signal, row] that makes its reader ask for what was decided, replicas or floor [row]."""
+        """Return the demand [signal, row] that leads its reader to the decided count, or replicas or floor [row]."""
         return Numbers(*(getattr(self, f"{name}_{part}") for part in Numbers._fields))
 
 
@@ -252,7 +252,7 @@ def offered(decided: DecidedColumns, before: Offers | None = None) -> Offers:
 
 
 def _demand(decided: DecidedColumns) -> tuple[Numbers, Floats]:
-    """The demand [signal, row] that makes its reader ask for what was decided, and its quantile."""
+    """Return the demand [signal, row] that leads its reader to the decided count, and its quantile."""
     peak = np.where(decided.acting, decided.peak, np.nan)
     leads = ~np.isnan(peak) & (decided.lowers | ~(peak < decided.measured))
     natural = np.where(leads, peak, decided.measured)
@@ -311,7 +311,7 @@ _WIDEST = 1e6
 
 
 def _side(decided: DecidedColumns) -> Codes:
-    """[row] whether a count follows from a forecast or from what is measured."""
+    """[row] whether a count follows from a forecast or from measured demand."""
     forecast = decided.acting & (decided.replicas != NO_COUNT).any(axis=0)
     return np.where(forecast, FORECAST, MEASURED).astype(np.int8)
 

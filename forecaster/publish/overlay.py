@@ -48,7 +48,7 @@ class Overlay(msgspec.Struct, frozen=True):
     """The workloads that changed."""
 
     since: float
-    """Seconds since 1970: changes from then on are in it."""
+    """Seconds since 1970; the overlay has all changes from then on."""
     rows: tuple[tuple[WorkloadId, PresentWorkload], ...]
 
 

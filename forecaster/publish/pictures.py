@@ -44,9 +44,9 @@ PAST, AHEAD = 36, 12
 LOW, HIGH = 0.1, 0.9
 """Quantiles between which a sparkline has its band."""
 FULL = 255
-"""A sparkline is one byte a point: 1 for nothing, this for its largest value, 0 for what is not known."""
+"""A sparkline has one byte per point: 1 for zero, this for its largest value, 0 for unknown."""
 DECIDED_LINES = ("recommended", "reactive", "peak")
-"""Series of what was decided at each instant: both counts, and the forecast peak of the signal that is shown."""
+"""Series of decisions: both counts, and the forecast peak of the drawn signal."""
 
 
 @dataclass(eq=False)
@@ -101,7 +101,7 @@ class PictureFile:
         yield from fixed_columns("spark", sparklines(past, self._bands(end, shown.signal[rows])))
 
     def _bands(self, end: datetime, shown: NDArray[np.int8]) -> Floats32:
-        """The coming hour [row, low or high, step] of the signals that are shown, NaN where there is none."""
+        """Return the coming hour [row, low or high, step] of the drawn signals, NaN where there is none."""
         bands, paths = np.full((len(shown), 2, AHEAD), np.nan, np.float32), self.paths()
         for row, (id_, place) in enumerate(zip(self._order.sorted, shown.tolist(), strict=True)):
             path = paths.get(id_, {}).get(self._demand[place])

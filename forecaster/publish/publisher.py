@@ -1,4 +1,4 @@
-"""OfferPublisher: what a cycle decided becomes offers once, and every way out of the process gets the same ones."""
+"""OfferPublisher: decisions of a cycle become offers once, and every way out of the process gets the same ones."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class OfferReceiver(Protocol):
 
 
 class OfferPublisher:
-    """`Publisher` that makes offers and hands them to its receivers; one that fails keeps them from no other.
+    """`Publisher` that makes offers and passes them to its receivers; a failing receiver does not stop the others.
 
-    `before` is what the process before this one offered: its numbers are the last ones known, if nothing is known now.
+    `before` has the previous process's offers: their numbers are the last known ones until others are known.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class OfferPublisher:
         self._last = before or LastOffers((), Offers.new(0))
 
     def publish(self, at: datetime, recommendations: DecidedRows) -> None:
-        """Offer what was decided. Raises StoreError with what each receiver says that failed."""
+        """Offer the decisions. Raises StoreError with the messages of the receivers that failed."""
         ids, faults = recommendations.ids, []
         policies = [self._policies.of(id_) for id_ in ids]
         cycle = offered_cycle(at, recommendations, policies, self._before(ids))
@@ -73,7 +73,7 @@ class OfferPublisher:
             raise StoreError("; ".join(faults))
 
     def _before(self, ids: tuple[WorkloadId, ...]) -> Offers:
-        """The last offers in the order of these workloads."""
+        """Return the last offers in the order of these workloads."""
         if ids == self._last.ids:
             return self._last.offers
         self._policies.forget_others(frozenset(ids))
@@ -88,7 +88,7 @@ class LastOffers(NamedTuple):
 
 
 def last_offers(path: Path) -> LastOffers:
-    """Return what the table at `path` offers; no row where there is no good table."""
+    """Return the offers of the table at `path`; no row without a good table."""
     table = last_table(path)
     if table is None:
         return LastOffers((), Offers.new(0))

@@ -89,7 +89,7 @@ class PublishedTable:
         return [whole[plane * rows : (plane + 1) * rows] for plane in range(place.planes)] or [whole]
 
     def number(self, name: str, row: int) -> float:
-        """One value of a column with one plane."""
+        """Return one value of a column with one plane."""
         value: float = self.columns[name][0][row]
         return value
 
@@ -146,11 +146,11 @@ class PublishedTable:
         return recommendation(WorkloadId(*entry.identity), row, sizes.now, sizes.decided)
 
     def view(self, entry: TableEntry) -> RecommendationView:
-        """The public form of what was decided about a workload."""
+        """Return the public form of the decision about a workload."""
         return recommendation_view(self.recommendation(entry), MODE_CODES[self.columns["mode"][0][entry.row]])
 
     def whole(self, name: str) -> bytes:
-        """The bytes of a column that has no rows or is not kept in memory; nothing where there is none."""
+        """Return the bytes of a column that has no rows or is not kept in memory; empty if it is absent."""
         place = self._header.columns.get(name)
         return self._file.read(self._begin + place.at, place.size) if place else b""
 

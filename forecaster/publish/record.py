@@ -69,7 +69,7 @@ class RowColumns(Protocol):
 
 
 def decided_row(table: RowColumns, row: int, at: datetime) -> DecidedRow:
-    """Return one row of what was decided at `at`."""
+    """Return one row of the decisions at `at`."""
 
     def number(name: str) -> Any:
         return table.columns[name][0][row]
@@ -108,7 +108,7 @@ def loss_to_survive(table: RowColumns, row: int) -> str:
 
 
 def _target(table: RowColumns, row: int, place: int, stated: DecidedTarget, at: datetime) -> DecidedTarget:
-    """Return one target, which is at this place among the usable ones; what is measured is that of its signal."""
+    """Return one target, at this place among the usable ones; its measurement is that of its signal."""
 
     def number(name: str, plane: int = place) -> Any:
         return table.columns[name][plane][row]
@@ -147,7 +147,7 @@ def verdict_of(current: int, recommended: int | None) -> str:
 
 
 class StoredSizes(msgspec.Struct, frozen=True):
-    """Requests and limits of a pod as they are, and what was decided about them: to resize or to hold."""
+    """Present requests and limits of a pod, and the decision about them: resize or hold."""
 
     now: Resources
     resize: Resize | None
@@ -160,7 +160,7 @@ class StoredSizes(msgspec.Struct, frozen=True):
 
 
 def encoded_sizes(now: Resources, decided: Resize | Hold) -> bytes:
-    """Encode what was decided about the size of a pod."""
+    """Encode the decision about the size of a pod."""
     resize, hold = (decided, None) if isinstance(decided, Resize) else (None, decided)
     return _sizes_encoder.encode(StoredSizes(now, resize, hold))
 

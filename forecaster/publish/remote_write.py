@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 FORECAST, MEASURED = "forecaster_forecast_peak", "forecaster_workload_measured"
 MAX_AHEAD = timedelta(minutes=10)
-"""Prometheus refuses what is further ahead of its own clock (web/api: maxAheadTime)."""
+"""Prometheus refuses samples further ahead of its own clock (web/api: maxAheadTime)."""
 
 
 class SeriesSample(NamedTuple):
@@ -94,7 +94,7 @@ def _number(columns: Mapping[str, Any], signal: int, row: int, name: str) -> flo
 def _forecasts(
     number: Callable[[str], float], labels: Labels, at: datetime, columns: Sequence[tuple[str, str]]
 ) -> Iterator[SeriesSample]:
-    """Each quantile of the forecast of a signal."""
+    """Yield each quantile of the forecast of a signal."""
     values_by_level = {}
     for column, level in reversed(columns):
         value = number(column)
@@ -160,7 +160,7 @@ class RemoteWriter:
             raise StoreError(f"remote write to {shown_url(self._settings.url)}: {fault}")
 
     def settle(self, timeout: float) -> None:
-        """Let what is under way arrive, if that does not take longer."""
+        """Let writes under way finish, up to `timeout` seconds."""
         if self._sending is not None:
             self._sending.join(timeout)
 
@@ -215,7 +215,7 @@ def _innermost_reason(error: BaseException) -> str:
 
 
 class _RefusedError(Exception):
-    """The receiver said no; the text is what it said."""
+    """The receiver refused; the text is its message."""
 
 
 # The protocol buffers of remote write 1.0, of which few fields are needed.

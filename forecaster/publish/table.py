@@ -40,7 +40,7 @@ class TableMeta(msgspec.Struct, frozen=True, kw_only=True):
     """Facts about the whole table."""
 
     published_at: datetime
-    """The evaluation time of the decisions in it."""
+    """Evaluation time of its decisions."""
     interval_seconds: float
     """A new table is due after this time."""
     version: str
@@ -49,7 +49,7 @@ class TableMeta(msgspec.Struct, frozen=True, kw_only=True):
     gauges: str = "none"
     """Gauges of workloads in /metrics: none, counts or all."""
     survives_zero: tuple[str, ...] = ("requests",)
-    """Signals that are measured without pods: nothing else wakes a workload at zero."""
+    """Signals that are measured without pods: no other signal wakes a workload at zero."""
     measured: tuple[str, ...] = ()
     """Signals with demand; any other name is misspelt. Empty: not known."""
     live: tuple[str, ...] = ()
@@ -88,7 +88,7 @@ class WrittenColumn(NamedTuple):
     code: str
     planes: int
     data: bytes | memoryview
-    """One plane after the other."""
+    """The planes, one after the other."""
     checksum: int
 
     @classmethod
@@ -154,7 +154,7 @@ class TableBytes:
         self.size = os.fstat(descriptor).st_size
 
     def read(self, at: int, size: int) -> bytes:
-        """Read so many bytes from a position on."""
+        """Read `size` bytes from a position on."""
         return os.pread(self._descriptor, size, at)
 
 
@@ -179,7 +179,7 @@ def read_header(file: TableBytes) -> tuple[TableHeader, int]:
 
 
 def read_column(file: TableBytes, header: TableHeader, begin: int, name: str, *, keep: bool) -> bytes:
-    """The bytes of a column, once they have been checked; none where they need not be kept.
+    """Return the bytes of a column after checking them; empty where they need not be kept.
 
     Raises StoreError: they are not what was written, or not as many as there are rows.
     """

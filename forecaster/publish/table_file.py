@@ -183,7 +183,7 @@ class EncodedSizes:
 
 
 def array_column(code: str, planes: int, values: NDArray[Any]) -> WrittenColumn:
-    """The column of the values of an array, which is not copied where it lies in one piece."""
+    """Return the column of an array's values, which are not copied if they are contiguous."""
     return WrittenColumn.of(code, planes, np.ascontiguousarray(values).reshape(-1).view(np.uint8).data)
 
 

@@ -1,4 +1,4 @@
-"""The number that a reader gets of an offer at an instant, and what it gets where nothing is known. Pure, no numpy.
+"""The number that a reader gets from an offer at an instant, and its substitute where none is known. Pure, no numpy.
 
 `forecaster_demand` is the total demand at the lead time in the unit of its signal, to be divided by what one replica
 should carry. `forecaster_replicas` and `forecaster_floor` are counts. All three have every clamp in them but those that
@@ -53,7 +53,7 @@ class OfferedNumber(msgspec.Struct, frozen=True, array_like=True, gc=False):
     at: datetime
     """Instant of the latest sample behind it."""
     source: str
-    """`forecast` or `measured`: what it follows from."""
+    """Origin of the number: `forecast` or `measured`."""
     known: bool = True
     """False: it is the last one that was known, from an earlier cycle."""
     signal: str = ""
@@ -118,7 +118,7 @@ class Moment(NamedTuple):
     now: datetime
     published_at: datetime
     fresh: bool
-    """False: the table is older than it may be, or from the future: nothing in it is known to be true now."""
+    """False: the table is too old, or from the future, so nothing in it is known to be true now."""
 
 
 class OfferedValue(NamedTuple):
@@ -139,13 +139,13 @@ class OfferedValue(NamedTuple):
 
 
 class NotNamed(NamedTuple):
-    """The request does not say which number it wants, or names one that does not exist."""
+    """The request does not name its number, or names one that does not exist."""
 
     message: str
 
 
 class NotKnown(NamedTuple):
-    """No value now, and the policy forbids to substitute one."""
+    """No value now, and the policy forbids a substitute."""
 
     message: str
 
@@ -165,10 +165,10 @@ ONE_REPLICA = MetricReader(1.0)
 
 
 def value_of(offer: WorkloadOffer, metric: str, moment: Moment, *, signal: str = "", target: float = 0.0) -> Answer:
-    """The number of one metric of a workload.
+    """Return the number of one metric of a workload.
 
-    `signal` may be left out where the count is decided by one; `target` is what one replica should carry, for readers
-    that are no HPA of this workload and so not in the table.
+    `signal` may be left out where the count is decided by one; `target` is the load of one replica, for readers that
+    are no HPA of this workload and so not in the table.
     """
     if metric not in METRICS:
         return NotNamed(f"no metric {metric}; there are {', '.join(METRICS)}")
@@ -271,10 +271,10 @@ def _abstained_answer(
 
 
 def current_count(offer: WorkloadOffer, moment: Moment) -> int | None:
-    """The count that the workload has now.
+    """Return the count that the workload has now.
 
-    None where the table is old, or says what was listed last, or the API server has not been heard of lately: a person
-    may have scaled the workload since, and its owner may have changed the target.
+    None where the table is old, or has the last listing only, or the API server has not answered lately: a person may
+    have scaled the workload since, and its owner may have changed the target.
     """
     if offer.live:
         return offer.replicas_now if offer.confirmed else None
@@ -299,11 +299,11 @@ class AbstainInputs(NamedTuple):
     last_for: timedelta
     reader: MetricReader | None
     replicas_now: int | None
-    """None where even the count is out of date."""
+    """None where the count is out of date, too."""
     replicas_held: int
 
     def value(self, word: str) -> float | None:
-        """Return the value that a word of abstaining stands for; None where there is none."""
+        """Return the value of a word for unknown values; None where there is none."""
         young = -CLOCK_SKEW <= self.age <= self.last_for  # a sample from the future would be young for ever
         last, neutral = self.last if young else None, _keeping(self.replicas_now, self.reader)
         match word:

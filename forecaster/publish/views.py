@@ -62,7 +62,7 @@ class RiskView(msgspec.Struct, frozen=True, gc=False):
 
 
 class ContainerView(msgspec.Struct, frozen=True):
-    """One container: what it has, what it should have, and what that risks; null where nothing is known."""
+    """One container: its present size, its recommended size, and the risk; null where not known."""
 
     name: str
     now: AmountsView
@@ -195,7 +195,7 @@ def recommendation_view(recommendation: Recommendation, mode: str | None = None)
 
 
 def resources_view(current: Resources, decided: Resize | Hold) -> ResourcesView:
-    """The public form of what was decided about requests and limits, which are `current`."""
+    """Return the public form of the decision about requests and limits, which are `current`."""
     now, why = amounts_view(current), (str(decided.reason), decided.message)
     if not isinstance(decided, Resize):
         return ResourcesView(now, None, "hold", *why)

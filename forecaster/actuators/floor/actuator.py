@@ -52,7 +52,7 @@ class FloorActuator:
         self.offered = cycle
 
     def act(self, now: datetime) -> Effected:
-        """Look at every HPA and write what has to change; a replica that may not write only looks.
+        """Read every HPA and write the changes; a replica that may not write only reads.
 
         Raises:
             ApiError: the HPAs cannot be read.

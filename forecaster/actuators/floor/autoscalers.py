@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from forecaster.domain.policy import Mode
 
 LABEL = "forecaster.dev/floor"
-"""`kubectl get hpa -A -l forecaster.dev/floor` lists what is ours, and so does `forecaster release`."""
+"""`kubectl get hpa -A -l forecaster.dev/floor` lists our floors, and so does `forecaster release`."""
 RAISED, BACKED_OFF, RESTORED = "raised", "backed-off", "restored"
 BEFORE = "forecaster.dev/min-replicas-before"
 EXPIRES = "forecaster.dev/floor-expires"
@@ -119,9 +119,9 @@ class Autoscalers:
 
 
 def applied(write: Write) -> ApplyPatch:
-    """The fields that are ours after a change: others of ours go, and nothing else is touched.
+    """Return our fields after a change: others of ours are removed, and no other field is touched.
 
-    uid and resourceVersion are those that the decision was made on; another object or version is a conflict.
+    uid and resourceVersion are those of the decision; another object or version is a conflict.
     """
     hpa, annotations = write.subject, {}
     if write.floor:
@@ -194,7 +194,7 @@ def autoscaler_of(
 
 
 def _mode(annotations: Mapping[str, str]) -> tuple[Mode | None, str]:
-    """The mode that an HPA is annotated with. One that is none of ours is taken for `observe`, and said."""
+    """Return the mode in an HPA's annotation. An unknown one counts as `observe`, and is reported."""
     mode = annotations.get(MODE)
     known: tuple[Mode | None, ...] = (None, *MODES)
     if mode in known:

@@ -40,12 +40,12 @@ class ResizeActuator:
 
     pods: Resizes
     running: Callable[[Container[WorkloadId]], Iterator[tuple[WorkloadId, str, str, Resources]] | None]
-    """Ready pods of these workloads as they are watched: workload, namespace, name and summed size; None: not known."""
+    """Watched ready pods of these workloads: workload, namespace, name and summed size; None: not known."""
     writer: WriteQueue
     policies: Policies
     rules: ResizeSettings
     neighbours: NeighboursAt
-    """Reads other autoscalers in the cluster; a workload that a VPA sizes is left alone."""
+    """Reads other autoscalers in the cluster; a workload that a VPA sizes stays unchanged."""
     health: HealthAt = no_health
     """Reads the health of a workload, by which a size is taken back beside the state of its pod."""
     offered: OfferedCycle | None = None

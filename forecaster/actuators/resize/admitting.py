@@ -194,7 +194,7 @@ def near(now: Resources, size: NewPodSize) -> bool:
 
 
 MAX_NODE_KINDS = 200
-"""Kinds of nodes that are kept, the roomiest: each answer of the webhook looks at all of them."""
+"""Number of kinds of nodes in memory, those with most free capacity: each answer of the webhook checks all of them."""
 
 
 def nodes_with_free_capacity(nodes: Iterable[Document], daemons: Mapping[str, Sequence[Resources]]) -> list[Document]:

@@ -32,7 +32,7 @@ MAX_LOOKBACK = timedelta(minutes=5)
 
 
 def learned(before: LearnedBoost, shares: Sequence[float], now: datetime, limit: float) -> LearnedBoost:
-    """Return what is known after more starts, with a factor between 1 and `most`."""
+    """Return the boost after more starts, with a factor between 1 and `most`."""
     if before.since is not None and abs(now - before.since) < BOOST_SETTLED_AFTER:
         return before
     starts = before.starts + len(shares)
@@ -50,7 +50,7 @@ def learned(before: LearnedBoost, shares: Sequence[float], now: datetime, limit:
 
 
 def words(container: str, boost: LearnedBoost) -> str:
-    """Say which factor a container has, and which starts say so."""
+    """Say which factor a container has, and the starts behind it."""
     if boost.factor == 1.0 and boost.starts < MIN_MEASURED_STARTS:
         return f"{container} 1 ({boost.starts} of at least {MIN_MEASURED_STARTS} starts of more than 30 s measured)"
     held_back = f"the CPU limit held back {boost.throttled} of {boost.starts} starts with it"

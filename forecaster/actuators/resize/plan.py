@@ -206,7 +206,7 @@ def _occupies(pod: ResizablePod, now: datetime, rules: ResizeSettings) -> bool:
 def _sized(
     pod: ResizablePod, recommended: Sizes, admission: NamespaceAdmission, now: datetime, rules: ResizeSettings
 ) -> ResizeWrite | WriteRefusal | None:
-    """The size that the cluster takes, or why there is none."""
+    """Return the size that the cluster accepts, or why there is none."""
     if pod.owner or pod.fault:
         return WriteRefusal(pod, RefusalReason.OWNED, f"{pod}: {pod.owner or pod.fault}")
     if not pod.ready or pod.status is not ResizeStatus.NONE:
@@ -230,7 +230,7 @@ def _sized(
 
 
 def _without_less_memory(now: Sizes, recommended: Sizes) -> Sizes:
-    """The wanted sizes, memory no lower than it is."""
+    """Return the recommended sizes, with at least the present memory."""
 
     def raised(name: str, size: Requirements) -> Requirements:
         has = now.get(name, Requirements())

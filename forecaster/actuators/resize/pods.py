@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from forecaster.vertical.cluster_rules.pod import Requirements
 
 LABEL: Final = "forecaster.dev/resize"
-"""`kubectl get pods -A -l forecaster.dev/resize` lists what is ours, and so does `forecaster release`."""
+"""`kubectl get pods -A -l forecaster.dev/resize` lists our resized pods, and so does `forecaster release`."""
 WATCHED, SETTLED, BACKED_OFF = "watched", "settled", "backed-off"
 BEFORE: Final = "forecaster.dev/size-before"
 BACK_OFF: Final = "forecaster.dev/resize-backed-off-until"
 SIZE: Final = "forecaster.dev/size"
-"""Annotation of a new pod: what was set, and why."""
+"""Annotation of a new pod: its size, and why."""
 VPA: Final = "vpaObservedContainers"
 """Annotation of pods that a Vertical Pod Autoscaler sized."""
 BUDGET = "disruption budget"
@@ -77,7 +77,7 @@ class Eviction(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class PersistedSize(msgspec.Struct, frozen=True, omit_defaults=True):
-    """The annotation with what a pod had."""
+    """The annotation with a pod's former sizes."""
 
     at: datetime
     restarts: int
@@ -121,7 +121,7 @@ class Resizes:
         return [self._read(document) for document in documents]
 
     def of(self, namespace: str, name: str) -> ResizablePod | None:
-        """One pod as it is now; None where it is gone. Raises ApiError."""
+        """Return one pod as it is now; None where it is gone. Raises ApiError."""
         try:
             return self._read(self._reader.get(_path(namespace, name), dict))
         except ApiError as error:

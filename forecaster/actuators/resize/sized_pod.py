@@ -26,7 +26,7 @@ Sizes: TypeAlias = "Mapping[str, Requirements]"
 
 
 class Resized(NamedTuple):
-    """Annotation of a pod that we resized: what it had before, and when."""
+    """Annotation of a pod that we resized: its former sizes, and when."""
 
     before: Sizes
     """Sizes by the template of the pod's owner."""
@@ -34,7 +34,7 @@ class Resized(NamedTuple):
     restarts: int
     """Restarts of all containers before the change."""
     new: bool = False
-    """Whether it was made with this size."""
+    """Whether the pod was created with this size."""
     errors: float | None = None
     """The signal of errors of its workload, before; None: not known."""
     started: Sizes = MappingProxyType({})
@@ -54,7 +54,7 @@ class Resized(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ResizablePod:
-    """One running pod as the API server has it."""
+    """One running pod on the API server."""
 
     namespace: str
     name: str
@@ -73,10 +73,10 @@ class ResizablePod:
     """Field managers that resized it."""
     resized: Resized | None = None
     settled: bool = False
-    """Whether it is no longer watched."""
+    """Whether the pod is no longer watched."""
     backed_off_until: datetime | None = None
     marked: bool = False
-    """Whether it has a label of ours."""
+    """Whether the pod has our label."""
     deleted: bool = False
     owner: str = ""
     """Other controllers that set its size, in words; empty where there are none."""
@@ -121,7 +121,7 @@ class ResizeWrite:
     subject: ResizablePod
     change: Change
     sizes: Sizes
-    """After the change, of the containers that change."""
+    """Sizes after the change, of the containers that change."""
     reason: str
     resized: Resized | None = None
     """Annotation after the write; None where ours is removed."""
@@ -135,7 +135,7 @@ class ResizeWrite:
         return Move(0, int(self._takes_away())) if self.change in limited else None
 
     def _takes_away(self) -> bool:
-        """Whether an undo takes a share of a request that matters; a resize may, asking for less is what it is for."""
+        """Whether an undo removes a significant share of a request; a resize may, as that is its purpose."""
         both = ((self.subject.sizes[name].requests, size.requests) for name, size in self.sizes.items())
         taken = any(new.get(name, milli) <= (1 - MIN_FALL) * milli for old, new in both for name, milli in old.items())
         return taken and self.change is Change.RESTORE
@@ -149,7 +149,7 @@ class ResizeWrite:
         return {"size": sizes_text(self.sizes), "was": sizes_text(was), "workload": str(self.subject.workload)}
 
     def on(self, fresh: ResizablePod) -> ResizeWrite | None:
-        """Return this change for the pod as it is now; None if what it was decided by has changed."""
+        """Return this change for the pod as it is now; None if the facts of the decision have changed."""
         same = (fresh.uid, fresh.sizes, fresh.status, fresh.ready, fresh.restarts, fresh.deleted)
         pod = self.subject
         decided = (pod.uid, pod.sizes, pod.status, pod.ready, pod.restarts, False)
@@ -162,7 +162,7 @@ class ResizeWrite:
 
 
 def changed(now: Sizes, desired: Sizes) -> dict[str, Requirements]:
-    """Return the containers with another size than wanted. A value that is set stays set: a resize removes nothing."""
+    """Return the containers whose size differs from the desired one. A resize removes no value that is set."""
     resulting = {name: merged(now[name], size) for name, size in desired.items() if name in now}
     return {name: size for name, size in resulting.items() if size != now[name]}
 

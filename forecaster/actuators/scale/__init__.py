@@ -1,1 +1,1 @@
-"""Counts of workloads that nothing else scales: a plan, and the requests that carry it out."""
+"""Counts of workloads without another autoscaler: a plan, and the requests that carry it out."""

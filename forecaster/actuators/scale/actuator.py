@@ -38,12 +38,12 @@ class ScaleActuator:
 
     scales: Scales
     autoscalers: Callable[[], Sequence[LiveAutoscaler]]
-    """All HPAs; what one of them scales is left alone."""
+    """All HPAs; workloads scaled by one of them stay unchanged."""
     writer: WriteQueue
     policies: Policies
     rules: ScaleSettings
     neighbours: NeighboursAt
-    """Reads other autoscalers in the cluster; what a ScaledObject scales, or a VPA sizes, is left alone."""
+    """Reads other autoscalers; workloads that a ScaledObject scales, or a VPA sizes, stay unchanged."""
     health: HealthAt = no_health
     """Reads the health of a workload, by which a change is taken back."""
     headroom: Callable[[], QuotaHeadroom] = no_quotas
@@ -115,7 +115,7 @@ def _held(id_: WorkloadId, neighbours: Neighbours) -> str:
 def measured_counts(
     cycle: OfferedCycle | None, now: datetime, ids: Iterable[WorkloadId]
 ) -> dict[WorkloadId, int | None]:
-    """Return what the measured demand of each workload asks for; None where this cycle does not know it."""
+    """Return the count that each workload's measured demand needs; None where this cycle does not know it."""
     if cycle is None or cycle.at != now:
         return dict.fromkeys(ids)
     decided = cycle.decided

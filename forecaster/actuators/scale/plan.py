@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LiveScale:
-    """One workload with a scale subresource as the API server has it."""
+    """One workload with a scale subresource on the API server."""
 
     id: WorkloadId
     uid: str
@@ -50,7 +50,7 @@ class LiveScale:
     """The owner's count, where ours was written over it."""
     backed_off_until: datetime | None = None
     marked: bool = False
-    """Whether it has a label of ours."""
+    """Whether the workload has our label."""
     fault: str = ""
     """Reason why the owner's count is not known."""
     watch: Watch = None
@@ -94,7 +94,7 @@ class CountOffer(NamedTuple):
     replicas: int | None
     """None: not known, hold."""
     may_lower: bool = True
-    """False while what is measured is a lower bound."""
+    """False while the measured demand is a lower bound."""
     current: int = 0
     """The count when it was decided."""
     reactive: int | None = None
@@ -108,7 +108,7 @@ class ScaleWrite:
     subject: LiveScale
     change: Change
     replicas: int
-    """After the change."""
+    """Count after the change."""
     reason: str
     before: int | None = None
     """The owner's count, to be kept; None where nothing of ours stays."""
@@ -134,9 +134,9 @@ class ScaleWrite:
         return {"count": self.replicas, "was": self.subject.replicas, "before": self.before}
 
     def on(self, fresh: LiveScale) -> ScaleWrite | None:
-        """Return this change for the object as it is now; None if what it was decided by has changed.
+        """Return this change for the object as it is now; None if the facts of the decision have changed.
 
-        The owner's count may lie there by now: it is written down first, and a controller may write in between.
+        The annotation may have the owner's count by now: it is written first, and a controller may write in between.
         """
         decided, alike = self.subject, replace(fresh, version=self.subject.version)
         if decided.before is None and fresh.before == self.before is not None and fresh.writers <= decided.writers:
@@ -242,7 +242,7 @@ def _decided(
     rules: ScaleSettings,
     measured: int | None = None,
 ) -> ScaleWrite | WriteRefusal | None:
-    """The write, or why there is none; None where there is nothing to do. Without an offer it is in another mode."""
+    """Return the write, the refusal, or None for no change. Without an offer the workload is in another mode."""
     settled = _settled(scale, now, rules, scaled=offer is not None, measured=measured)
     if isinstance(settled, WriteRefusal) and settled.code is RefusalReason.SECOND_WRITER and offer:
         return _while_held(scale, offer, settled.message, RefusalReason.SECOND_WRITER)
@@ -333,7 +333,7 @@ def _moved(
 def _taken_back(
     scale: LiveScale, offer: CountOffer, why: str, now: datetime, rules: ScaleSettings
 ) -> ScaleWrite | WriteRefusal:
-    """The count before the change, or more where that is measured; while what is measured is not known it stays."""
+    """Return the count before the change, or the larger measured one; without measured demand the count stays."""
     assert isinstance(scale.watch, RecentChange)  # noqa: S101  only what is watched is worse
     known = offer.reactive is not None and (offer.may_lower or not scale.watch.raised)
     count = max(scale.watch.count, offer.reactive or 1)

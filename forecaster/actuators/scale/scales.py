@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from forecaster.sources.settings import ScalableKind
 
 LABEL: Final = "forecaster.dev/scale"
-"""`kubectl get deploy,sts -A -l forecaster.dev/scale` lists what is ours, and so does `forecaster release`."""
+"""`kubectl get deploy,sts -A -l forecaster.dev/scale` lists our counts, and so does `forecaster release`."""
 SCALED, BACKED_OFF = "scaled", "backed-off"
 BEFORE: Final = "forecaster.dev/replicas-before"
 BACK_OFF: Final = "forecaster.dev/scale-backed-off-until"
@@ -44,7 +44,7 @@ TRACKED: Mapping[str, str] = {
     "kustomize.toolkit.fluxcd.io/name": "Flux",
     "helm.toolkit.fluxcd.io/name": "Flux",
 }
-"""Labels and annotations by which GitOps tools mark what they own."""
+"""Labels and annotations by which GitOps tools mark their objects."""
 OWNING: Mapping[str, str] = {
     "argocd-controller": "Argo CD",
     "argocd-application-controller": "Argo CD",

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from forecaster.horizontal.numbers import Counts, Floats
 
 FEW = 4
-"""Pods that a forecast may always add or take: what the HPA, too, allows however small a workload is (its §10)."""
+"""Pods that a forecast may always add or remove: as many as the HPA allows however small a workload is (its §10)."""
 
 
 def limited(count: Counts, at: ClampContext) -> Counts:

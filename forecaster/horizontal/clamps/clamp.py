@@ -25,7 +25,7 @@ class ClampContext(NamedTuple):
 
 
 class Step(NamedTuple):
-    """One row in which a clamp changed the count, and what its sentence may name."""
+    """One row in which a clamp changed the count, with the facts for its sentence."""
 
     before: int
     after: int

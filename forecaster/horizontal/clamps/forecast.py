@@ -1,4 +1,4 @@
-"""The forecast: it raises what the measured demand asks for, and lowers it where the policy says so."""
+"""The forecast: it raises the count of measured demand, and lowers it where the policy says so."""
 
 from __future__ import annotations
 

@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from forecaster.horizontal.state import State
 
 GONE_SHARE = 0.1
-"""Load below this share of what was expected at the very least (its 10 % quantile) has not fallen, it has gone."""
+"""Load below this share of the lowest expected load (its 10 % quantile) has not fallen, it is gone."""
 BACK_SHARE = 0.5
-"""A load is back when it reaches this share of what it was."""
+"""A load is back when it reaches this share of its former level."""
 MAX_SILENCE = 1e9
-"""Seconds; an age beyond is none."""
+"""Seconds; a larger age means no sample."""
 CAUSES = (GONE, BACK, SILENCE, NONE)
 
 
@@ -47,10 +47,10 @@ def limited(count: Counts, at: ClampContext) -> Counts:
 
 
 def observed(state: State, checked: Checked, inputs: Inputs, now: float, *, scales: Flags, silent: Flags) -> State:
-    """The state after a look at the load of rows that scale, and at rows that are `silent` for want of samples.
+    """Return the state after observing the load of rows that scale, and rows that are `silent` for want of samples.
 
-    An outage begins, goes on, is over, or its load has come back, from when the hold runs anew. What was held while the
-    clock was ahead is held from now on.
+    An outage begins, continues or ends, or its load is back, from when the hold starts anew. A hold that began while
+    the clock was ahead starts now.
     """
     hold = checked.policy["outage_hold"]
     if not ("outage_hold" in checked.policy.in_use and checked.rules.kinds):
@@ -135,7 +135,7 @@ def sentence(step: Step) -> str:
 
 
 def cause_sentence(cause: int, signal: str, missing: Iterable[Missing], limit_seconds: float) -> str:
-    """Say why there was an outage: what was `missing`, or the `signal` with a load that has gone or come back."""
+    """Say why there was an outage: the `missing` signals, or the `signal` whose load is gone or back."""
     if cause == SILENCE:
         reasons = (f"{name}: {unseen_sentence(code, name, age, limit_seconds)}" for name, code, age in missing)
         return "samples were missing: " + "; ".join(reasons)

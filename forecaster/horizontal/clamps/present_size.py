@@ -1,4 +1,4 @@
-"""Without an HPA and without a stated minimum nothing says how small a workload may be: it keeps what it has.
+"""Present size: without an HPA and a stated minimum the smallest allowed count is not known, so the count stays.
 
 One replica of a database that forms a quorum of three is no cheaper size, it is an outage.
 """
