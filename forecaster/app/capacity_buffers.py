@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from forecaster.vertical.nodes.pools import Pool
 
 FIELD_MANAGER = "forecaster-nodes"
-"""Field manager of what is applied."""
+"""Field manager of applied objects."""
 STEADY = timedelta(minutes=10)
 """A buffer falls to the largest of this time: a node that is given up for minutes costs more than it saves."""
 PATHS = {"PodTemplate": "/api/v1/namespaces/{}/podtemplates/{}"}
@@ -51,14 +51,14 @@ class BufferWriter:
             self._say("buffer_renewed", headroom, replicas=headroom.replicas, reason=headroom.reason)
 
     def _say(self, event: str, headroom: Headroom, **facts: object) -> None:
-        """One line for each pool where something is new."""
+        """Log one line for each pool with a change."""
         if self._said.get(headroom.pool) != (event, headroom.replicas):
             self._said[headroom.pool] = event, headroom.replicas
             (self._log.warning if "error" in facts else self._log.info)(event, pool=headroom.pool, **facts)
 
 
 def largest(recent: list[Headroom]) -> Headroom:
-    """Return what keeps the most cores, and of these the most memory; of equals the latest."""
+    """Return the headroom with the most cores, of these the one with the most memory, of equals the latest."""
     return max(reversed(recent), key=lambda spare: (spare.replicas * spare.cpu, spare.replicas * spare.memory))
 
 

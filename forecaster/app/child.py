@@ -33,7 +33,7 @@ SERVING = (sys.executable, "-m", "forecaster.serving")
 NOT_STARTED = os.EX_OSERR
 """Exit code reported for a child that the system could not start."""
 HEALTHY_SECONDS = 60.0
-"""After this long alive, the next death counts as the first again."""
+"""Time alive after which the next death counts as the first again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class SupervisedChild:
         self._keeper.join()
 
     def tell(self, message: bytes) -> None:
-        """Write to the child's standard input; a child that is being replaced, or does not read, hears nothing."""
+        """Write to the child's standard input; a child that is being replaced, or does not read, gets nothing."""
         with self._lock:
             child = self._child
         if child is None or child.stdin is None:
@@ -114,7 +114,7 @@ class SupervisedChild:
             child = self._replace()
 
     def _replace(self) -> subprocess.Popen[bytes] | None:
-        """Start the next child; None where none is wanted, or the system has no memory or process for it now."""
+        """Start the next child; None where none is needed, or the system has no memory or process for it now."""
         with self._lock:
             self._child = None
             if not self._stopping.is_set():

@@ -1,4 +1,4 @@
-"""Metrics of what is read from the cluster and written to it."""
+"""Metrics of reads from the cluster and writes to it."""
 
 from __future__ import annotations
 

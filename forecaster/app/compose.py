@@ -174,7 +174,7 @@ def nothing_observed(settings: Settings) -> Observed:
 
 
 def observed_file(settings: Settings, observed: Observed, keys: StateKeys | None = None) -> ObservedFile[Observed]:
-    """Return the file of what was observed, in the state directory."""
+    """Return the file of observations in the state directory."""
     return ObservedFile(settings.state.directory / "observed.json", observed, keys)
 
 

@@ -35,7 +35,7 @@ def bundle_of(
     decided: Sequence[Recommendation] = (),
     changes: Sequence[dict[str, Any]] = (),
 ) -> Bundle:
-    """Demand and what was decided on it, ready to be written."""
+    """Bundle the demand and the decisions about it."""
     stated = settings.model_dump(mode="json", exclude_defaults=True)
     manifest = Manifest(
         format=FORMAT,

@@ -89,7 +89,7 @@ class LiveFacts:
         self._cluster.wait(STARTED_SECONDS)
 
     def close(self) -> None:
-        """End it; what is not confirmed any more is not believed by readers."""
+        """Close the overlay; readers stop using facts that are no longer confirmed."""
         self._stop.set()
         self._cluster.stop(self._client)
         for thread in self._threads:
@@ -98,19 +98,19 @@ class LiveFacts:
 
     @property
     def watches(self) -> tuple[Watch[Any, Any], ...]:
-        """Each collection that is watched."""
+        """Watched collections."""
         return self._cluster.watches
 
     def receive(self, cycle: OfferedCycle) -> None:
-        """A table was written: where it has live facts, older changes are in it."""
+        """Note that a table was written: if it has live facts, older changes are in it."""
         if self.source.live_kinds(cycle.at):
             self._overlay.published(cycle.at)
 
     def copied(self, meta: TableMeta) -> None:
-        """The table of another replica was put into its place.
+        """Note that the table of another replica was put into place.
 
-        Its instant is by another clock than ours, by which changes are known: what came before the table before the
-        last is in it by any clock.
+        Its instant is by another clock than ours, by which changes are dated: changes before the table before the last
+        one are in it by any clock.
         """
         self._copies.append(time.time())
         if meta.live:
@@ -123,9 +123,9 @@ class LiveFacts:
         return known if time.time() - answered <= UNANSWERED_SECONDS else min(known, answered)
 
     def _probe(self) -> None:
-        """Ask the API server whether it is there: on the streams of one that hangs nothing comes, as of a quiet one.
+        """Probe the API server: the streams of a hanging one are as silent as those of a quiet one.
 
-        A Lease that is renewed says as much.
+        A renewed Lease proves the same.
         """
         while not self._stop.is_set():
             if time.time() - self.heard() > PROBE_SECONDS:
@@ -142,7 +142,7 @@ class LiveFacts:
         return PresentWorkload(present.replicas, metric_readers(present.targets))
 
     def _tell(self) -> None:
-        """One line whenever a collection is away for long, or back."""
+        """Log one line whenever a collection is away for long, or back."""
         now = time.time()
         if self._overlay.fault and not self._fault:
             self._log.warning("overlay_not_written", error=self._overlay.fault)
@@ -269,7 +269,7 @@ ENDED_SECONDS = 5.0
 
 
 class VpaReader:
-    """The newest list. No cycle waits for the API server: it publishes what was listed last."""
+    """Reader of the latest list. No cycle waits for the API server: it publishes the last list."""
 
     def __init__(self, client: ApiClient, clock: Callable[[], datetime], every: timedelta = VPA_INTERVAL) -> None:
         self.latest = TextsBeside()

@@ -61,7 +61,7 @@ class HourView(msgspec.Struct, frozen=True):
 
 
 class SpanView(msgspec.Struct, frozen=True):
-    """A stretch of time: `masked`, `unknown`, `event` or `holiday`, and what was with it."""
+    """A stretch of time, `masked`, `unknown`, `event` or `holiday`, and its description."""
 
     begin: datetime
     until: datetime
@@ -107,7 +107,7 @@ class PastView(msgspec.Struct, frozen=True):
     news: list[NewsView]
     containers: list[PastContainerView]
     plain: PlainView | None
-    """None where nothing can be replayed."""
+    """None where there is no replay."""
 
 
 def past_view(

@@ -42,7 +42,7 @@ class SettingsFiles:
 
 @dataclass(slots=True)
 class SettingsReload:
-    """Looks whether the files have changed. `running` is what the service was started with."""
+    """Checks whether the files have changed. `running` are the settings at the start of the service."""
 
     files: SettingsFiles
     running: Settings
@@ -63,7 +63,7 @@ class SettingsReload:
         self.shards = self.running.sharding.shards
 
     def look(self) -> None:
-        """Take over what has changed. Raises nothing."""
+        """Apply changed files. Raises nothing."""
         before, self.fingerprint = self.fingerprint, None  # files that cannot be read are news as soon as they can be
         try:
             self.fingerprint = self.files.fingerprint()
@@ -83,7 +83,7 @@ class SettingsReload:
         return lines
 
     def _take_over(self, fresh: Settings) -> None:
-        """The policies of these settings, where they fit to all else that the service was started with."""
+        """Apply the policies of these settings, if they fit the settings at the start of the service."""
         mixed = checked(self.running, fresh)
         if self.refused:
             self.on_refusal("")

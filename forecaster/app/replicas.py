@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Replica:
-    """`build` makes the service, which goes on from the files of the state directory; what it is given closes it."""
+    """`build` makes the service, which continues from the files of the state directory; its argument closes it."""
 
     election: Election
     follower: Follower
@@ -100,10 +100,10 @@ class FencedPublisher:
     holds: Callable[[], bool]
 
     def publish(self, at: datetime, recommendations: DecidedRows) -> None:
-        """Offer what was decided.
+        """Offer the decisions.
 
         Raises:
-            StoreError: with what each receiver says that failed; or another replica may publish.
+            StoreError: with the messages of the receivers that failed; or another replica may publish.
         """
         if not self.holds():
             raise StoreError("offers: the Lease was not renewed in time; the replica that holds it publishes its own")
@@ -143,7 +143,7 @@ class Follower:
         self._differ = False
 
     def step(self, leader: Leader | None) -> None:
-        """Copy what is new at the leader. Raises nothing: a line says what is wrong, and when it is over."""
+        """Copy new files of the leader. Raises nothing: a line reports a failure, and its end."""
         try:
             if leader != self._leader:
                 self._follow(leader)

@@ -44,7 +44,7 @@ OBSERVED_INTERVAL = timedelta(minutes=5)
 DIVIDED = "divided"
 """Mark in the state directory of a fleet in shards. Without it the database is not asked what shards have learned."""
 SIZES_BETWEEN = 2
-"""The ledger has changes of sizes, too: so many rows are read for each change of the count. At a start with 10,000
+"""Rows read for each change of the count, because the ledger has changes of sizes, too. At a start with 10,000
 workloads sixteen rows each take a second and a half."""
 
 
@@ -73,7 +73,7 @@ class RestoredState(NamedTuple):
     """State learned by shards, for a divided fleet, which has `history` and `observed` with its workers."""
 
     def follow(self, file: ObservedFile[Any] | None, news: StateNews, every: timedelta = timedelta(0)) -> None:
-        """Go on with what is kept in one more file, as far as there is one; by default a change is written at once."""
+        """Restore from one more file, if it exists, and write to it; by default a change is written at once."""
         if file is not None:
             restore(file, news)
             self.files.append(Persistence(OnChange(file), every))
@@ -173,7 +173,7 @@ class ReleaseState(NamedTuple):
 def restored(
     settings: Settings, directory: Path, address: str, release: ReleaseState, now: datetime, news: StateNews
 ) -> RestoredState:
-    """History and what was seen of workloads, as the last run left them; `address` is that of the database."""
+    """Restore history and observations of the last run; `address` is that of the database."""
     keys, of_files = release.keys, release.keys_of_files
     history = HistoryStore(settings.signal_table.measured, settings.history, now=now)
     every = timedelta(0) if settings.replicas.enabled else OBSERVED_INTERVAL
@@ -201,7 +201,7 @@ def restored(
 
 @dataclass(frozen=True, slots=True)
 class StateBefore:
-    """Writes what was earned and decided before the table that says so: a copy of the table has its state, too."""
+    """Writes learned state and decisions before the table based on them: a copy of the table has its state, too."""
 
     file: Persistable
 
@@ -228,7 +228,7 @@ class OnChange:
     written: bytes = b""
 
     def save(self) -> None:
-        """Write it where it differs from what was written last. Raises `StoreError`."""
+        """Write the state if it differs from the last written one. Raises `StoreError`."""
         state = self.file.observed.encoded()
         if state != self.written:
             self.file.save()

@@ -81,7 +81,7 @@ if TYPE_CHECKING:
     from forecaster.store.state import StateSettings
 
 BENEFIT_INTERVAL = HOUR
-"""Time between two writes of what the decisions were worth: each workload is replayed once an hour."""
+"""Time between two comparisons with the HPA alone: each workload is replayed once an hour."""
 IDENTITY_SECONDS = 10.0
 """Seconds that a start waits to learn which cluster its Prometheus belongs to."""
 IN_SHARDS = "the histories that nodes are forecast from are with workers; `forecaster nodes` reads them itself"
@@ -128,7 +128,7 @@ class Program(NamedTuple):
         return service.stop()
 
     def replicated(self, serving: ServingProcess) -> bool:
-        """Compute while this replica leads, serve what the leader computes otherwise."""
+        """Compute while this replica leads, otherwise serve the leader's table."""
         from forecaster.app.replicas import Follower, Replica, leader_config  # noqa: PLC0415  only beside others
 
         settings, log, table = self.settings, self.log, table_path(self.directory)
@@ -279,7 +279,7 @@ def writers_of(
 
 
 def fenced(publisher: OfferPublisher, election: Election | None) -> Publisher:
-    """The publisher, of which nothing is heard while another replica leads."""
+    """Return the publisher, which publishes nothing while another replica leads."""
     if election is None:
         return publisher
     from forecaster.app.replicas import FencedPublisher  # noqa: PLC0415  only beside others
@@ -364,7 +364,7 @@ def known_of(cycle: Cycle | ShardedCycle) -> Callable[[WorkloadId], bytes]:
 def whole_cycle(
     settings: Settings, source: Source, effects: Effects, state: RestoredState, nodes: NodesText, paths: Paths
 ) -> Cycle:
-    """The cycle of all workloads in this process, with what it knew before."""
+    """Return the cycle of all workloads in this process, with its restored state."""
     cycle = build_cycle(
         settings,
         source,
@@ -383,7 +383,7 @@ def whole_cycle(
 def watch(
     metrics: Metrics, settings: Settings, history: HistoryStore | None, live: LiveFacts | None, writers: ClusterWriters
 ) -> None:
-    """Count what the parts of the service know of themselves; its history may be with shards."""
+    """Register the metrics of the service's parts; its history may be with shards."""
     if history:
         totals = (measured for measured in settings.signal_table.measured if not measured.of_container)
         metrics.watch_history(totals, history.missing)

@@ -132,7 +132,7 @@ class Service:
         self._save([persistence for persistence in self.persisted if persistence.due(now)], now)
 
     def _reloaded(self) -> tuple[str, ...]:
-        """Take over settings that have changed; a line for what is not as the files say."""
+        """Apply changed settings; return a line for each setting that is not in force as the files state it."""
         if self.reload is None:
             return ()
         stated = (self.cycle.policies.defaults, self.cycle.policies.overrides)

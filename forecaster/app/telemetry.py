@@ -30,7 +30,7 @@ Log: TypeAlias = structlog.stdlib.BoundLogger
 FAILURES_SHOWN = 5
 """Failures of one cycle that are written out in the log; a metric counts all of them."""
 OUTCOMES = ("complete", "incomplete", "failed")
-"""All of them are there from the start: Prometheus sees no increase in a series that begins."""
+"""Outcomes, all exported from the start: Prometheus sees no increase in a series that begins."""
 STEP_BUCKETS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 
 
@@ -134,7 +134,7 @@ class Metrics:
         return generate_latest(self._registry).decode()
 
     def record(self, report: CycleReport) -> None:
-        """One more cycle is over."""
+        """Record a finished cycle."""
         self._cycles.labels("incomplete" if report.failures else "complete").inc()
         self._at.set(report.at.timestamp())
         self._late.inc(report.late_starts)

@@ -113,7 +113,7 @@ class RefusedView(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class PreparedWorkload:
-    """One workload made ready, with what does not change from question to question."""
+    """One prepared workload, with the parts that all questions share."""
 
     facts: WorkloadFacts
     what_if: WhatIf
@@ -259,7 +259,7 @@ def _strategy(result: RunResult) -> StrategyView:
 
 
 def yaml_of(what_if: WhatIf, change: PolicyChange) -> str:
-    """The change as settings take it; what an HPA states and no policy can is a remark."""
+    """Return the change as settings; values that only an HPA can state are remarks."""
     workload, lines = what_if.facts.workload, []
     hpa = workload.autoscaler
     changed = change.policy_fields
@@ -291,7 +291,7 @@ def main() -> int:
 
 
 def asked(within: float = 0.0) -> bool:
-    """Whether a question is there, or comes within so many seconds."""
+    """Whether a question waits, or arrives within so many seconds."""
     return bool(select.select([0], [], [], within)[0])
 
 
@@ -333,7 +333,7 @@ def _by_minute(series: EncodedSeries, start: datetime, columns: int) -> NDArray[
 
 
 def _put(into: NDArray[np.float64], points: NDArray[np.float64], last: int) -> None:
-    """Put the known ones of these points so that their last one lies in column `last`."""
+    """Put the known points so that the last one is in column `last`."""
     first = last - points.size + 1
     points = points[max(-first, 0) :]
     there = into[max(first, 0) : last + 1]

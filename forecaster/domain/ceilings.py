@@ -61,7 +61,7 @@ def _beyond(before: Policy, after: Policy, ceiling: OwnerCeiling) -> Iterator[st
 
 
 def _counts(policy: HorizontalPolicy) -> set[tuple[object, int]]:
-    """Every count of replicas that a policy states, and what states it."""
+    """Return every count of replicas in a policy, with the setting that states it."""
     events = ((event, event.replicas) for event in policy.events)
     stated = (("min_replicas", policy.min_replicas), ("max_replicas", policy.max_replicas), *events)
     return {(source, count) for source, count in stated if count is not None}

@@ -55,7 +55,7 @@ class ClockChange(NamedTuple):
 
 
 def time_by_clock(at: datetime, back: timedelta, zone: str) -> datetime:
-    """Return the instant at which the clock of a zone showed what it shows at `at`, less `back`.
+    """Return the instant at which a zone's clock showed the time of `at`, less `back`.
 
     A local time that came twice is the later one that is past; one that was skipped is that of an hour earlier.
     """

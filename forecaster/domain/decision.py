@@ -109,7 +109,7 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Clamp:
-    """One step on the way to the number: what it was before, what after, and by which rule."""
+    """One step on the way to the number: the count before and after, and the rule."""
 
     rule: str
     before: int
@@ -137,7 +137,7 @@ class SignalView:
     unit: str = ""
     """Unit of the amounts; empty for a metric that is not forecast."""
     partly: bool = False
-    """Whether what is measured is part of a sum, and so a lower bound."""
+    """Whether the measured value is part of a sum, and so a lower bound."""
 
 
 class LeadTime(NamedTuple):
@@ -166,11 +166,11 @@ class Recommendation:
     lead_time: LeadTime | None = None
     """Time from which on the peak was looked for; None where there was no forecast."""
     shadow: bool = False
-    """Whether the forecast has no say yet: it is shown, and must not be acted on."""
+    """Whether the forecast may not act yet: it is shown, and must not be acted on."""
     gate_reason: str = ""
     """State of a forecast that does not act, and why; empty where the gate lets it act."""
     offered: int | None = None
-    """The count after every clamp but those that an HPA applies itself to what it reads; None while holding."""
+    """The count after every clamp but those that an HPA applies itself; None while holding."""
 
     @property
     def recommended_replicas(self) -> int:

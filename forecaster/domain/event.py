@@ -18,7 +18,7 @@ SUNDAY = 7
 YEARS = range(2000, 2200)
 """Years of single events: at the ends of the calendar, arithmetic with a lead time or a time zone would fail."""
 MAX_REPLICAS = 100_000
-"""Replicas that a policy may state: of no workload are there more in the largest clusters that are known."""
+"""Largest count that a policy may state, above any workload of the largest known clusters."""
 MAX_EVENTS = 50
 """Events of one workload: each is looked at in every cycle."""
 NAMESPACE_EVENTS = 1_000
@@ -63,7 +63,7 @@ def _local_midnight(at: datetime, zone: str) -> datetime:
 
 @lru_cache(256)
 def _local_day(at: datetime, zone: str, back: int) -> _LocalDay:
-    """The day of an instant, or so many days before."""
+    """Return the day of an instant, or `back` days before."""
     midnight = _local_midnight(at, zone) - timedelta(days=back)
     begins, next_day = midnight.astimezone(UTC), midnight + timedelta(days=1)
     by = ((next_day.utcoffset() or timedelta(0)) - (midnight.utcoffset() or timedelta(0))) // MINUTE
@@ -101,7 +101,7 @@ class Cron:
         return None
 
     def _latest_of(self, day: _LocalDay) -> datetime | None:
-        """The latest beginning of the part of a local day that is over; None if there is none."""
+        """Return the latest beginning in the past part of a local day; None if there is none."""
         first = self._latest_minute(min(day.past, day.changes_at - 1))
         then = self._latest_minute(day.past + day.by) if day.past + day.by >= day.changes_at else None
         minutes = [] if first is None else [first]
@@ -109,7 +109,7 @@ class Cron:
         return day.begins + timedelta(minutes=max(minutes)) if minutes else None
 
     def _latest_minute(self, most: int) -> int | None:
-        """The latest minute of a day, up to this one, at which something begins; None if there is none."""
+        """Return the latest minute of a day, up to this one, at which something begins; None if there is none."""
         hour, minute = divmod(most, 60)
         place = bisect_right(self.hours, hour) - 1
         if place >= 0 and self.hours[place] == hour and self.minutes[0] > minute:
@@ -227,7 +227,7 @@ class ScheduledEvent(BaseModel):
         return self
 
     def effect(self) -> str:
-        """Return what it does to the count, in words."""
+        """Return its effect on the count, in words."""
         if self.freeze:
             return "nothing changes"
         lowest, most = (f"at least {self.replicas}", self.replicas), (f"at most {self.max_replicas}", self.max_replicas)

@@ -1,4 +1,4 @@
-"""Layers of policies: what the settings, objects of the cluster and annotations each say, one put over the other."""
+"""Layers of policies: values stated by settings, objects of the cluster and annotations, each over the others."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Layer:
 
     @property
     def observes(self) -> bool:
-        """Whether it states that nothing is to be done."""
+        """Whether it states mode observe."""
         return bool(self.policy.get("mode") == PAUSED_POLICY["mode"])
 
     @property
@@ -70,7 +70,7 @@ NOTHING_STATED = ClusterPolicies()
 
 
 class Origin(NamedTuple):
-    """One setting of a workload's policy that some layer states, and what it stands over."""
+    """One stated setting of a workload's policy, its layer, and the layers below it."""
 
     path: str
     value: object
@@ -102,7 +102,7 @@ def leaves(policy: NestedPolicy, before: str = "") -> Iterator[tuple[str, object
 
 
 def origin_sentences(origins: Sequence[Origin]) -> list[str]:
-    """One sentence for each leaf: its value, what states it, and what it stands over."""
+    """Return one sentence for each leaf: its value, its layer, and the layers below."""
     return [f"Policy: {leaf.path} {_shown(leaf.value)} by {leaf.origin}{_over(leaf)}." for leaf in origins]
 
 

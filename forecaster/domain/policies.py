@@ -128,7 +128,7 @@ class Policies:
         return [(layers[position], why) for position, why in refusals] + late + crowded
 
     def without_a_workload(self, ids: Iterable[WorkloadId]) -> list[str]:
-        """A sentence for each override or object that means none of these workloads, and so says nothing."""
+        """Return a sentence for each override or object that matches none of these workloads."""
         ids = list(ids)
         idle = {layer.origin: selector for selector, layer in self.selecting()}
         for id_ in ids:
@@ -236,7 +236,7 @@ class Policies:
         return CombinedPolicy(sound if isinstance(sound, Policy) else self.defaults, tuple(refused))
 
     def _policy(self, value: Mapping[str, object]) -> Policy | str:
-        """The policy of these values, or what is wrong with them."""
+        """Return the policy of these values, or their faults."""
         try:
             policy = Policy.model_validate(value)
         except ValidationError as error:

@@ -65,7 +65,7 @@ class HorizontalPolicy(Section):
         return self._filled
 
     def with_observed(self, lead_time: timedelta | None, filled: Mapping[str, PodCapacity]) -> HorizontalPolicy:
-        """Return the policy with observed values in place of what it leaves open."""
+        """Return the policy with observed values for the settings it leaves open."""
         policy = self.model_copy(update={"lead_time": self.lead_time or lead_time})
         policy._filled = filled if self.peak_target is None else {}  # noqa: SLF001  its own
         return policy
@@ -299,7 +299,7 @@ class Policy(Section):
 
     @model_validator(mode="after")
     def _scale_is_bounded(self) -> Self:
-        """Require bounds in mode scale: without an HPA nothing else limits the number of replicas."""
+        """Require bounds in mode scale: without an HPA there is no other limit of replicas."""
         bounds = {"min_replicas": self.horizontal.min_replicas, "max_replicas": self.horizontal.max_replicas}
         missing = [f"horizontal.{name}" for name, value in bounds.items() if value is None]
         if self.mode == "scale" and missing:

@@ -49,5 +49,5 @@ def own_metric(metric: str) -> OwnMetric | None:
 
 
 def is_unnamed_by_keda(metric: str) -> bool:
-    """Whether KEDA gave a metric a name that says nothing of what it reads: one of ours or any other."""
+    """Whether KEDA gave a metric a name that does not show its origin: one of ours or any other."""
     return _UNNAMED_BY_KEDA.fullmatch(metric) is not None

@@ -117,7 +117,7 @@ def milli_quantity(milli: int, format_: QuantityFormat = QuantityFormat.DECIMAL_
 
 
 def _scale(text: str, suffix: str, power: str | None) -> tuple[int, int, QuantityFormat]:
-    """The powers of two and of ten that a suffix stands for."""
+    """Return the powers of two and of ten of a suffix."""
     if power is not None:
         digits = power.lstrip("+-").lstrip("0")
         if suffix in {"e", "E"} and len(digits) <= _POWER_DIGITS:

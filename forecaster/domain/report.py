@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ForecastScore:
-    """One matured forecast of the peak over a window, beside what was measured there. Amounts in the signal's unit."""
+    """One matured forecast of the peak over a window, with the measured one. Amounts in the signal's unit."""
 
     id: WorkloadId
     signal: Signal
@@ -116,7 +116,7 @@ class CycleReport:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing tried: whether it works, what was seen, and what to do if it does not."""
+    """One check: whether it works, what was observed, and the remedy if it does not."""
 
     name: str
     ok: bool

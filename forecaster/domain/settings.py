@@ -24,7 +24,7 @@ class Decides:
     clamp: str
     """Name of the clamp, or of the step before the clamps, that reads its column."""
     resolved: bool = False
-    """Whether its column holds what an HPA or a measurement states where the policy leaves it open."""
+    """Whether its column has the value of an HPA or a measurement where the policy leaves it open."""
     looks_back: bool = False
     """Whether its clamp looks back on recommendations for as long as the column says."""
     unit: str = ""
@@ -32,7 +32,7 @@ class Decides:
     step: float
     """Step of its what-if slider, in that unit."""
     most: float | None = None
-    """Largest position of the slider; by default the range of the field, or twice what is in force."""
+    """Largest position of the slider; by default the range of the field, or twice the value in force."""
     tried: tuple[float, ...] = ()
     """Numbers that `forecaster tune` tries; none are tried by default."""
 
@@ -142,7 +142,7 @@ def parse_bytes(value: object) -> object:
 
 
 def bytes_text(value: float) -> str | float:
-    """A quantity such as `16Mi`; parts of a byte, of which there are none, stay a number."""
+    """Format a quantity such as `16Mi`; fractions of a byte, which do not exist, stay a number."""
     return str(Quantity(int(value) * _NANO, QuantityFormat.BINARY_SI)) if value == int(value) else value
 
 

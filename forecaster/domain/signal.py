@@ -31,7 +31,7 @@ class Signal(str):
     unit: str
     """The unit of every value inside the program."""
     resource: str
-    """The resource of a pod's requests and limits that it is a share of; empty where it is none."""
+    """Resource of a pod's requests and limits that divides it; empty where there is none."""
     metrics: tuple[str, ...]
     """Names of the metrics of an HPA that mean it, beside the resource."""
     of_container: bool
@@ -43,7 +43,7 @@ class Signal(str):
     warm_up: bool
     """Whether new pods use some of it to start, which is not demand."""
     limited: bool
-    """Whether limits, throttling and the number of pods cut it off, so that more was wanted than was measured."""
+    """Whether limits, throttling and the number of pods can cut it off, so that demand exceeds the measurement."""
     plateau: bool
     """Whether a stretch on the highest value of weeks is taken for a limit and not for demand."""
 
@@ -61,7 +61,7 @@ class Signal(str):
         limited: bool = False,
         plateau: bool = True,
     ) -> Self:
-        """A signal of this name; what is left out is right for work that pods carry and that knows no bound."""
+        """Return a signal of this name; the defaults suit work that pods carry without a bound of its own."""
         signal = super().__new__(cls, name)
         signal.unit, signal.resource, signal.metrics = unit, resource, metrics
         signal.of_container, signal.of_all_pods, signal.survives_zero = of_container, of_all_pods, survives_zero

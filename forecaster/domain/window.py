@@ -63,7 +63,7 @@ class Window:
     step: timedelta
     values: NDArray[np.float32]
     rows: Mapping[WorkloadId, int] | None = field(default=None, repr=False)
-    """The row of each workload, where the owner of the values knows it already."""
+    """Row of each workload, where the owner of the values knows it already."""
 
     @property
     def end(self) -> datetime:
@@ -155,9 +155,9 @@ class Inventory:
     at: datetime
     workloads: tuple[Workload, ...]
     faults: tuple[str, ...] = ()
-    """One sentence each, naming the object and the value."""
+    """One sentence each, with the object and the value."""
     partly: Mapping[WorkloadId, str] = field(default_factory=lambda: NOTHING_PARTLY)
-    """Workloads of which too little is known to decide about them, and what is missing."""
+    """Workloads too little known for a decision, and the missing part."""
     whole: frozenset[str] = frozenset()
     """Kinds that are listed as a whole: a workload of them that is not in the list is gone."""
     policies: ClusterPolicies | None = None

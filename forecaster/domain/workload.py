@@ -97,11 +97,11 @@ class Resources:
     memory_limit: float | None = None
 
     def request(self, resource: str) -> float | None:
-        """The request of `cpu` or `memory`; None of anything else."""
+        """Return the request of `cpu` or `memory`; None for other resources."""
         return self.cpu_request if resource == "cpu" else self.memory_request if resource == "memory" else None
 
     def limit(self, resource: str) -> float | None:
-        """The limit of `cpu` or `memory`; None of anything else."""
+        """Return the limit of `cpu` or `memory`; None for other resources."""
         return self.cpu_limit if resource == "cpu" else self.memory_limit if resource == "memory" else None
 
     @property

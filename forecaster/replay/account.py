@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Sums over time. A moment is short when demand exceeds what the ready pods carry.
+    """Sums over time. A moment is short when demand exceeds the capacity of the ready pods.
 
     `demand` and `missing` are amounts times hours, in the unit of the demand, of the time that was measured; time of
     which no demand is known costs pods and is in none of the others.
@@ -49,7 +49,7 @@ class Account:
 
     @classmethod
     def by_minutes(cls, pods: NDArray[np.float64], demand: NDArray[np.float64], pod: float) -> Account:
-        """The account of minutes with so many ready pods, each of which carries `pod`; NaN where nothing is known."""
+        """Return the account of minutes with these ready pods, each of capacity `pod`; NaN where not known."""
         known, hours = ~np.isnan(pods) & ~np.isnan(demand), MINUTE / HOUR
         missing = np.maximum(0.0, demand[known] - pods[known] * pod)
         return cls(
@@ -73,7 +73,7 @@ class Account:
 
     @property
     def missing_share(self) -> float | None:
-        """Share of the demand above what the ready pods carried; None when there was no demand."""
+        """Share of the demand above the capacity of the ready pods; None without demand."""
         return self.missing / self.demand if self.demand else None
 
 
@@ -153,7 +153,7 @@ class Track:
     ready: NDArray[np.int32]
     floor: NDArray[np.int32]
     missing: NDArray[np.float64]
-    """Demand above what the ready pods carried, as a mean over the minute, in the signal's unit."""
+    """Demand above the capacity of the ready pods, as a mean over the minute, in the signal's unit."""
     spent: NDArray[np.float64]
     """Requested pods, as a mean over the minute."""
 
@@ -173,7 +173,7 @@ class RunResult:
 
 
 def with_targets_at(workload: Workload, share: float) -> Workload:
-    """The workload with every target of its HPA at this share: what its owner can do without a forecast.
+    """Return the workload with every target of its HPA at this share, as its owner can set it without a forecast.
 
     A utilization is a whole percent, and at least one.
     """

@@ -82,7 +82,7 @@ class Timing:
 USUAL_TIMING = Timing()
 
 SWEEP = (1.6, 1.4, 1.25, 1.15, 1.05, 1.0, 0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5)
-"""Targets as shares of what the owner set: from lean to safe, the knob that every policy has."""
+"""Targets as shares of the owner's: from lean to safe, as every policy can be tuned."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ class Curve:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class WorkloadComparison:
-    """One workload: the curve of every strategy, and what its demand needs at least."""
+    """One workload: the curve of every strategy, and the least cost of its demand."""
 
     workload: Workload
     setup: Setup
@@ -58,7 +58,7 @@ class WorkloadComparison:
         return at_pod_hours(self.curves[name].points.values(), self.curves[HPA.name].own.pod_hours)
 
     def ratio(self, name: str) -> float | None:
-        """Demand left short at the HPA's pod-hours, as a ratio of what the HPA leaves; None where that is nothing."""
+        """Unserved demand at the HPA's pod-hours, relative to the HPA; None where the HPA has no shortage."""
         plain, at_cost = self.curves[HPA.name].own, self.at_cost_of_hpa(name)
         if at_cost is None or not plain.demand or not short(plain):
             return None
@@ -69,7 +69,7 @@ class WorkloadComparison:
         return benefit(self.curves[HPA.name].own, self.curves[name].own, self.equal(name))
 
     def loss(self, name: str) -> float:
-        """Demand left short beyond what the HPA alone leaves at this strategy's pod-hours, as a share of the demand."""
+        """Unserved demand beyond the HPA's at this strategy's pod-hours, as a share of the demand."""
         own = self.curves[name].own
         return (own.missing - (self.equal(name) or self.curves[HPA.name].own).missing) / (own.demand or 1.0)
 
@@ -82,7 +82,7 @@ class WorkloadComparison:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Comparison:
-    """The outcome of a replay. `left_out` says of every other workload why it is not in it."""
+    """Outcome of a replay. `left_out` has the reason for each workload that is not in it."""
 
     begin: datetime
     until: datetime
@@ -106,7 +106,7 @@ class Comparison:
 
     @property
     def forecaster(self) -> str:
-        """Name of the strategy that stands for forecaster."""
+        """Name of the strategy that represents forecaster."""
         return forecaster_of(strategy.name for strategy in self.strategies)
 
     def worse(self, name: str) -> list[WorkloadComparison]:
@@ -152,7 +152,7 @@ class Comparison:
         return total(known) if known and len(known) == len(accounts) else None
 
     def ratio(self, name: str) -> float | None:
-        """Demand left short at every HPA's own pod-hours, all together, as a ratio of what the HPAs leave."""
+        """Unserved demand at every HPA's own pod-hours, all together, relative to the HPAs."""
         accounts = [workload.at_cost_of_hpa(name) for workload in self.workloads]
         known = [account for account in accounts if account is not None]
         plain = self.own(HPA.name).missing
@@ -260,7 +260,7 @@ def workload_verdict(benefit: Benefit, span: timedelta) -> str:
 
 
 def short(account: Account) -> float:
-    """Demand above what the ready pods carried, in its unit times hours; 0 where that is nothing."""
+    """Demand above the capacity of the ready pods, in its unit times hours; 0 without any."""
     return account.missing if account.missing > NOTHING_SHORT * account.demand else 0.0
 
 

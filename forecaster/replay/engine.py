@@ -120,7 +120,7 @@ def _floors(runs: Sequence[Run], terms: Sequence[Terms | None], measurements: Me
 
 
 class DecidedFloors:
-    """The decisions of some rows, minute by minute, with what they remember."""
+    """Decisions of some rows, minute by minute, with their state."""
 
     def __init__(self, inputs: DecisionInputs, rows: int, advisor: Advisor | None, measurements: Measurements) -> None:
         self._inputs, self._advisor, self._state = inputs, advisor, State.new(rows)

@@ -63,7 +63,7 @@ NEWSVENDOR_SETTINGS = (
 
 
 class Strategies(NamedTuple):
-    """Ways to decide, [strategy] each: what one asks for, and which forecast it has."""
+    """Strategies of deciding, [strategy] each: the count's rule, and its forecast."""
 
     target: Sequence[float]
     setting: Sequence[Setting | None]
@@ -237,7 +237,7 @@ class _PastReplay:
 
 
 def _policies(strategies: Strategies, policies: Sequence[HorizontalPolicy]) -> PolicyColumns:
-    """Measured demand alone, and what is put into its formula, goes by the HPA's rules; the others by the policy."""
+    """Use the HPA's rules for measured demand alone and for forecasts in its formula, else the policy."""
     series, count = len(policies), len(strategies.target)
     by_policy = np.repeat([name != "nothing" for name in strategies.expects], series)
     sized = by_policy if any(strategies.setting) else np.zeros_like(by_policy)
@@ -304,7 +304,7 @@ def _evidence(bill: Bill, strategies: Strategies, minutes: int) -> PastEvidence:
 
 
 def records(bill: Bill, strategies: Counts) -> Records:
-    """The shortage of a sweep of strategies where it spends what strategy 0 spends, and what it saves at its shortage.
+    """Return the shortage of a sweep at the cost of strategy 0, and the saving at its shortage.
 
     Linear between two points of the sweep; NaN where it cannot be as lean, or not as dear.
     """

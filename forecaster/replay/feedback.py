@@ -91,7 +91,7 @@ class AnsweringLoad:
         self._young: deque[Floats] = deque(maxlen=cold)
         self._seen: list[Floats] = []
         self._minutes: deque[Floats | None] = deque([None, None], maxlen=2)
-        """Means of what was measured in the last two minutes, older first."""
+        """Mean measurements of the last two minutes, older first."""
 
     def missing(self, pods: Pods, coming: Floats) -> Floats:
         """Return the unserved part of new and waiting demand; a share of it keeps waiting."""
@@ -130,7 +130,7 @@ class AnsweringLoad:
         return replace(inputs, measured=values)
 
     def end_minute(self) -> None:
-        """The mean of its sync periods is what was measured."""
+        """Set the minute's measurement to the mean of its sync periods."""
         self._minutes.append(np.mean(self._seen, axis=0))
         self._seen.clear()
 

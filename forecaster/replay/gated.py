@@ -51,7 +51,7 @@ class GateSince(NamedTuple):
 
     @property
     def acting(self) -> bool:
-        """Whether it acts."""
+        """Whether the forecast acts."""
         return self.gate.standing is GateState.ACTING
 
 
@@ -81,7 +81,7 @@ class DailyGates:
         return with_horizontal(policy, {"gate": True, "lead_time": lead})
 
     def history(self, signal: Signal) -> ServiceHistory:
-        """One signal as the service keeps it."""
+        """Return one signal as the service stores it."""
         if signal not in self._histories:
             self._histories[signal] = ServiceHistory.of(self.measurements, signal)
         return self._histories[signal]

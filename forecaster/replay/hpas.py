@@ -84,7 +84,7 @@ class ScaleEvents:
         self._outdated = np.zeros((4, rows), np.bool_)
 
     def since(self, rows: Counts, period: timedelta, sync: int) -> Counts:
-        """The change of these rows strictly within the last `period`."""
+        """Return the change of these rows strictly within the last `period`."""
         at = self._at[:, rows]
         counts = (at != FREE) & ((sync - at) * self._seconds < period.total_seconds())
         total: Counts = np.where(counts, self._change[:, rows], 0).sum(axis=0)
@@ -116,7 +116,7 @@ class Usage(NamedTuple):
 
     milli: Counts
     known: Flags | None
-    """None where it is known everywhere."""
+    """None where all values are known."""
 
 
 class Hpas:
@@ -226,7 +226,7 @@ class _Behaved:
         return result
 
     def _limit(self, rows: Counts, current: Counts, sync: int, *, up: bool) -> Counts:
-        """The largest count of these rows, or where they fall the smallest."""
+        """Return the largest count of these rows, or where they fall the smallest."""
         rules, moved = (self._rules.scale_up, _raised) if up else (self._rules.scale_down, _lowered)
         if rules.select_policy == "Disabled":
             return current

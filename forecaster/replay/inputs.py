@@ -1,4 +1,4 @@
-"""The inputs of the decisions of many runs, minute by minute, prepared in blocks of minutes.
+"""Inputs of the decisions of many runs, minute by minute, prepared in blocks of minutes.
 
 Rows are runs that are decided together; what does not change is made once, and a minute is a view of a block.
 """
@@ -159,7 +159,7 @@ class InputBlock(NamedTuple):
     peak: Floats
     low: Floats
     foreseeable: Flags
-    """Whether there is the least history that a forecast needs."""
+    """Whether there is enough history for a forecast."""
 
 
 class Part(NamedTuple):

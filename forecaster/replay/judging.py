@@ -219,7 +219,7 @@ def _days(batch: Sequence[Case], model: str) -> PolicyBacktest:
 
 
 def _by_minutes(days: PolicyBacktest, cases: Sequence[Case]) -> PolicyBacktest:
-    """The days with what is known by the minute in place of the means of five."""
+    """Replace five-minute means of the days by minutes where they are known."""
     demand, measured = days.demand.copy(), days.measured.copy()
     for row, case in enumerate(cases):
         count = min(len(case.minutes), demand.shape[1])

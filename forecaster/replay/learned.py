@@ -1,4 +1,4 @@
-"""Learned policies: what a table or a forest holds for the best count becomes a demand in the forecast's place.
+"""Learned policies: the best count by a table or a forest becomes a demand instead of the forecast.
 
 Every clamp and the gate hold for that demand as they do for a forecast. Training is `benchmarks.policy_training`.
 """
@@ -47,7 +47,7 @@ class Situation(NamedTuple):
 
 
 class Advisor(Protocol):
-    """Says counts."""
+    """Source of counts."""
 
     def counts(self, situation: Situation) -> Floats:
         """[row] pods to have; NaN for no opinion."""
@@ -105,7 +105,7 @@ def _quantile_of(inputs: Inputs, level: float) -> Floats:
 
 
 def _with_demand(inputs: Inputs, demand: Floats, rows: Flags) -> Inputs:
-    """One value has no distribution: the HPA's formula speaks for it, whatever the sizing."""
+    """A single value has no distribution: the HPA's formula is used for it, whatever the sizing."""
     if not rows.any():
         return inputs
     signal, peak, quantiles = inputs.rules.kinds[0].signal, inputs.peak.copy(), list(inputs.quantiles)
@@ -253,7 +253,7 @@ WEIGHTS = Path(__file__).with_name("weights")
 
 @dataclass(frozen=True, slots=True)
 class LearnedPolicy:
-    """Says what its table or forest holds for best; nothing where demand is not measured."""
+    """Returns the best count by its table or forest; none without measured demand."""
 
     kind: LearnedKind
     chooser: QTable | Forest
@@ -275,5 +275,5 @@ def load(kind: LearnedKind, folder: Path = WEIGHTS) -> LearnedPolicy:
 
 
 def shipped() -> dict[str, LearnedPolicy]:
-    """Every kind with the weights that ship."""
+    """Return every kind with the packaged weights."""
     return {kind: load(kind) for kind in LEARNED_KINDS}

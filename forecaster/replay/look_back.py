@@ -66,7 +66,7 @@ class HourOfForecasts(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A stretch of time, and what was with it."""
+    """A stretch of time, and its description."""
 
     begin: datetime
     until: datetime

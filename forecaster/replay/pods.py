@@ -39,7 +39,7 @@ class Pods:
         self._starting -= serving
 
     def scale(self, replicas: Counts, sync: int, now: datetime | None = None) -> Counts:
-        """Ask for so many, and give by how much that changed.
+        """Request `replicas`, and return the change.
 
         Removal takes the pods that are not ready first, and of those the youngest, as a ReplicaSet does.
         """
@@ -79,7 +79,7 @@ class Draws:
 
     @property
     def same(self) -> int | None:
-        """After how many syncs every pod serves; None where that differs."""
+        """Number of syncs after which every pod serves; None where that differs."""
         return int(self._syncs[0]) if len(self._syncs) == 1 else None
 
     def at(self, now: datetime | None) -> Counts:

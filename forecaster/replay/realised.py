@@ -1,4 +1,4 @@
-"""The realised counterfactual: what recorded decisions were worth on the load that came, against the HPA alone.
+"""Realised benefit: recorded decisions on the load that came, compared with the HPA alone.
 
 Decisions are taken as they were made, not made again. Their counts are floors of the exact HPA; beside them stands the
 HPA alone at every share of its targets, and what was measured of the pods that there were.
@@ -135,7 +135,7 @@ def first_decided(decisions: Mapping[WorkloadId, Sequence[DecidedCount]], begin:
 
 
 def floors_of(decisions: Sequence[DecidedCount], begin: datetime, minutes: int) -> NDArray[np.int32]:
-    """[minute] the count in force; before the first decision there is none."""
+    """[minute] the count in force; none before the first decision."""
     floors = np.full(minutes, NO_FLOOR, np.int32)
     for decision in sorted(decisions):
         if decision.replicas is not None:

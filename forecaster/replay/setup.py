@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from forecaster.replay.traces import Measurements
 
 IMPLAUSIBLE = 20
-"""A typical demand that asks for so many times the largest count is stated in another unit, e.g. millicores."""
+"""A typical demand that needs this multiple of the largest count is stated in another unit, e.g. millicores."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,14 +48,14 @@ class Setup:
     bounds: ReplicaBounds
     capacity: Capacity
     behavior: Behavior | None
-    """None means the limits of HPA rules §10."""
+    """None: the limits of HPA rules §10."""
     start_up: StartUp
     timing: Timing
     feedback: Feedback
 
 
 def setup_of(workload: Workload, policy: HorizontalPolicy, assumed: Assumptions = USUAL_ASSUMPTIONS) -> Setup | str:
-    """The replay of this workload, or why there is none.
+    """Return the replay of this workload, or why there is none.
 
     Unless a capacity is assumed a pod is full when it uses its CPU request: more is not promised to it, and the
     HPA's target below the request is the headroom that its owner chose.
@@ -93,7 +93,7 @@ def setup_or_reason(
     *,
     forecasts: bool = True,
 ) -> Setup | str:
-    """The replay of this workload on what was measured, or why there is none; shorter spans do without `forecasts`."""
+    """Return the replay of this workload on measurements, or why not; without `forecasts` spans may be shorter."""
     setup = setup_of(workload, policy.horizontal, assumed)
     if isinstance(setup, str):
         return setup
@@ -141,7 +141,7 @@ def _too_short(policy: Policy, measurements: Measurements, assumed: Assumptions)
 
 
 def _unfit(series: int, setup: Setup, measurements: Measurements) -> str:
-    """Whether there is demand to go by, in units that fit the targets."""
+    """Say why there is no usable demand, in units that fit the targets; empty where there is."""
     aims = {target.signal for target in setup.targets}
     have = [signal for signal in measurements.latest if not np.isnan(measurements.of(signal, 0, series)).all()]
     for signal in sorted({setup.capacity.signal, *aims}):
@@ -170,7 +170,7 @@ def autoscaler_of(spec: HpaSpec) -> Autoscaler:
 
 
 def _target(metric: MetricSpec) -> Target | None:
-    """A container's metric is not what is recorded of its pod: it gets a name that nothing answers to."""
+    """Rename a container's metric, which the recording of its pod does not have, so that it has no values."""
     name = f"{metric.container}/{metric.name}" if metric.source == "ContainerResource" else metric.name
     stated = metric.target
     if stated.average_utilization_percent is not None:

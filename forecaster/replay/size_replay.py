@@ -28,7 +28,7 @@ Resource = Literal["cpu", "memory"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Load:
-    """`demand` [row, time] every five minutes, in cores or bytes; NaN where nothing is known.
+    """`demand` [row, time] every five minutes, in cores or bytes; NaN where not known.
 
     It is what the containers needed: what they got is never more than their limit. The first `warm` columns are history
     that every recommender may read before it has to decide.
@@ -49,9 +49,9 @@ class SizeAccount:
     idle: Doubles
     """Requested and not used."""
     over_request: Doubles
-    """Points at which more was wanted than requested."""
+    """Number of points with demand above the request."""
     over_limit: Doubles
-    """Points at which more was wanted than the limit: OOM kills of memory, throttled time of CPU."""
+    """Number of points with demand above the limit: OOM kills of memory, throttled time of CPU."""
     cut: Doubles
     """Demand above the limit."""
     changes: Doubles
@@ -62,7 +62,7 @@ class SizeAccount:
         return cls(*(np.zeros(rows) for _ in range(7)))
 
     def count(self, demand: Doubles, request: Doubles, limit: Doubles) -> None:
-        """Book one point; a request or limit of NaN is none."""
+        """Count one point; NaN is no request or limit."""
         known = ~np.isnan(demand)
         value, got = np.where(known, demand, 0.0), np.where(known, np.fmin(demand, limit), 0.0)
         self.points += known
@@ -105,7 +105,7 @@ class SizeSummary(NamedTuple):
 
 
 class HeldSizes(NamedTuple):
-    """[row] what the containers have, and for how many seconds."""
+    """[row] sizes of the containers, and for how many seconds."""
 
     request: Doubles
     limit: Doubles
@@ -166,12 +166,12 @@ def _at(column: int) -> int:
 
 
 WARM_SHARE = 0.5
-"""Half of what is known is read before the first decision, at most eight days."""
+"""Share of the known time that is read before the first decision, at most eight days."""
 MAX_WARM_UP = 8 * STEPS_A_DAY
 
 
 def measured_load(resource: Resource, names: Sequence[str], usage: NDArray[np.float64]) -> Load | None:
-    """The rows of `usage` [workload, time] of which half a day is known on both sides; None where there are none."""
+    """Return the rows of `usage` [workload, time] with half a day known on both sides; None without any."""
     known = ~np.isnan(usage)
     begin = int(np.argmax(known.any(axis=0))) if known.any() else usage.shape[1]
     usage, known = usage[:, begin:], known[:, begin:]

@@ -53,7 +53,7 @@ class History:
     points: list[Doubles] = field(default_factory=list)
 
     def add(self, used: Doubles) -> None:
-        """One more point."""
+        """Add one point."""
         self.points.append(used)
         if len(self.points) >= 2 * self.columns:
             self.points = self.points[-self.columns :]
@@ -235,7 +235,7 @@ class LoadForecasts:
     peaks: dict[tuple[int, int], PeakQuantiles] = field(default_factory=dict)
 
     def at(self, column: int, ahead: int) -> PeakQuantiles:
-        """[row] quantiles of the highest value of so many points from `column` on, from what was before it."""
+        """[row] quantiles of the highest of `ahead` values from `column` on, from the values before it."""
         if (column, ahead) not in self.peaks:
             self.peaks[column, ahead] = self._forecast(column, ahead)
         return self.peaks[column, ahead]
@@ -296,7 +296,7 @@ def size_outcomes(loads: Sequence[Load], strategies: Sequence[SizeStrategy]) -> 
 
 
 def backtested_sizes(load: Load, policy: VerticalPolicy) -> list[SizeOutcome]:
-    """One policy beside the VPA's margins and KRR."""
+    """Replay one policy beside the VPA's margins and KRR."""
     return size_outcomes([load], [SizeStrategy("forecaster", "policy", partial(_ours, policy=policy)), *references()])
 
 

@@ -25,7 +25,7 @@ LEADS = tuple(timedelta(minutes=minutes) for minutes in (1, 2, 3, 4, 5, 6, 8, 10
 MAX_VALUES = 64
 """Values of one slider that are replayed together: those nearest to its position."""
 SLIDER_DIGITS = 6
-"""After which two positions are the same."""
+"""Digits in which two positions are compared."""
 
 TARGET_SHARE, GATE, LEAD_TIME = "target_share", "gate", "lead_time"
 

@@ -39,7 +39,7 @@ class ForecastSource(StrEnum):
     MODEL = "model"
     TRUTH = "truth"
     RECORD = "record"
-    """None is made: the counts were decided, or measured, before."""
+    """No forecast is made: the counts were decided, or measured, before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Strategy:
     gated: bool = False
 
     def policy_of(self, policy: Policy) -> Policy | None:
-        """The workload's policy as this strategy follows it; None for the HPA alone.
+        """Return the workload's policy as this strategy follows it; None for the HPA alone.
 
         What knows the truth may scale in by it, too. Only the strategy that shows the gate is gated: elsewhere it would
         hide what is to be judged.
@@ -71,7 +71,7 @@ class Strategy:
 
 
 def with_horizontal(policy: Policy, changed: Mapping[str, object]) -> Policy:
-    """The policy with other values in its horizontal part, which have been checked already."""
+    """Return the policy with other, already checked values in its horizontal part."""
     return policy.model_copy(update={"horizontal": policy.horizontal.model_copy(update=changed)})
 
 

@@ -79,7 +79,7 @@ class Traces:
         return Traces(self.workloads, self.start, values, self.origin)
 
     def pods_at(self, row: int, at: datetime) -> int:
-        """Pods that were ready at `at`, else what the workload says of itself; at least one."""
+        """Return the ready pods at `at`, else the workload's own count; at least one."""
         column, pods = self.column(at), self.values.get(PODS)
         known = pods[row, column] if pods is not None and 0 <= column < self.minutes else np.nan
         return max(1, self.workloads[row].replicas if np.isnan(known) else round(float(known)))
@@ -123,7 +123,7 @@ class Measurements:
         return self.begin + minute * MINUTE
 
     def past(self, signal: str, first: int, count: int, series: Counts | slice = ALL_MINUTES) -> Floats:
-        """[minute, series] what an HPA reads at the beginning of these minutes; NaN where nothing was measured."""
+        """[minute, series] value that an HPA reads at the beginning of these minutes; NaN where not measured."""
         columns = _columns(self.traces.of(signal), self.traces.column(self.begin) + first, count)
         return np.ascontiguousarray(columns[series].T)
 
@@ -135,7 +135,7 @@ class Measurements:
 def measurements_of(
     traces: Traces, begin: datetime, minutes: int, policies: Iterable[tuple[WorkloadId, Policy]] = ()
 ) -> Measurements:
-    """Return everything that can be known from `begin` on, for so many minutes, by the clocks of these policies."""
+    """Return all measurements from `begin` on, for `minutes` minutes, by the clocks of these policies."""
     latest: dict[str, LatestValues] = {signal: _latest(traces, signal, begin, minutes) for signal in traces.signals}
     zones = zones_beside_utc((id_, policy.time_zone) for id_, policy in policies)
     return Measurements(traces, begin, minutes, latest, zones)

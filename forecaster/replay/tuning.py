@@ -61,7 +61,7 @@ class Estimate(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class PolicyProposal:
-    """A policy that was better on days that did not choose it. `agreed` is the share of folds that chose the same.
+    """A policy that was better on days that did not choose it. `agreed` is the share of folds that chose it.
 
     The cost is that of the pods and, at the policy's own price, of what was missing.
     """
@@ -73,7 +73,7 @@ class PolicyProposal:
     cost: Estimate
     pod_hours: Estimate
     missing: Estimate | None
-    """None where the present policy leaves nothing short."""
+    """None where the present policy has no shortage."""
     agreed: float
 
 
@@ -143,7 +143,7 @@ class Search:
     forecasts: dict[PeakSpan, ReplayForecasts] = field(default_factory=dict)
 
     def of(self, series: int) -> PolicyProposal | str:
-        """The proposal for one workload, or why there is none."""
+        """Return the proposal for one workload, or why there is none."""
         scope, policy = self.scope, self.scope.policies[series]
         candidates = [present_of(policy, self.assumed), *_grid(policy, self.assumed)]
         for span in {span_of(candidate, policy) for candidate in candidates} - self.forecasts.keys():
@@ -162,7 +162,7 @@ def _thin(begin: datetime, until: datetime) -> str:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DailyCosts:
-    """[candidate, day] pod-hours and pod-hours that were missing, and the price of these."""
+    """[candidate, day] pod-hours, missing pod-hours, and the price of these."""
 
     pod_hours: Floats
     missing: Floats
@@ -185,7 +185,7 @@ class DailyCosts:
 def judged(
     candidates: Sequence[PolicyChange], daily: DailyCosts, workload: Workload, *, allow_shortage: bool = True
 ) -> PolicyProposal | str:
-    """The proposal, or why there is none. Candidate 0 is the present policy."""
+    """Return the proposal, or why there is none. Candidate 0 is the present policy."""
     cost, days = daily.cost, daily.cost.shape[1]
     blocks = np.array_split(np.arange(days), min(MAX_FOLDS, days // 2))
     allowed = None if allow_shortage else daily.missing

@@ -1,4 +1,4 @@
-"""A span that is over, usually a week: what our policy was worth against the HPA alone and seasonal naive.
+"""A past span, usually a week: the benefit of our policy over the HPA alone and seasonal naive.
 
 Counts come from the comparison that `replay` makes, decisions as they were made from the ledger (`realised`), sizes
 from the replay of requests and limits. Beside them stands what was expected of each forecast when its gate let it act.

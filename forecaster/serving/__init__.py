@@ -1,4 +1,4 @@
-"""The serving process: reads the published table and answers from it, whatever the computing process is doing.
+"""The serving process: reads the published table and answers from it, whatever the computing process does.
 
 `server`, `connection` and `secured` take connections; `access_control` decides on each request, by
 `authentication` and reviews; `external_metrics`, `rest`, `workloads`, `integrations` and `keda` answer, `upstream`

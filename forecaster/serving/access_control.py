@@ -75,7 +75,7 @@ class AccessControl:
         self._proxied_rights = ReviewCache(partial(_review_access, proxied), PROXIED_HOLD, proxied_turns)
 
     async def refusal(self, scope: Scope) -> HttpReply | None:
-        """None for a request that may pass."""
+        """Return the refusal of a request; None if it may pass."""
         if scope["path"] in PROBE_PATHS:
             return None
         if len(scope["path"]) > PATH_MAX:
@@ -156,7 +156,8 @@ VERBS = {"GET": "get", "HEAD": "get", "POST": "create", "PUT": "update", "PATCH"
 GROUP_PARTS = 3
 """`apis`, group and version: a path no longer than this is a document and no resource."""
 OWN_PATHS = "/forecaster"
-"""Stands before /api in reviews: the ClusterRole system:discovery lets every account `get` what is below /api."""
+"""Prefix of paths in reviews instead of /api: the ClusterRole system:discovery lets every account `get` all below /api.
+"""
 
 
 Right = ResourceAttributes | NonResourceAttributes
@@ -164,7 +165,7 @@ UserRequest = tuple[User, Right]
 
 
 def right_text(right: Right) -> str:
-    """Return a verb and what it is done to, as the API server words it."""
+    """Return a verb and its object in the words of the API server."""
     if isinstance(right, NonResourceAttributes):
         return f"{right.verb} path {right.path[:200]}"
     where = f' in the namespace "{right.namespace[:64]}"' if right.namespace else " at the cluster scope"

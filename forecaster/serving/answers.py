@@ -66,7 +66,7 @@ def moment_at(table: PublishedTable, now: datetime, stale_after: timedelta | Non
 
 
 def answer(table: PublishedTable, request: MetricRequest, moment: Moment) -> Answer | NotThere:
-    """The number, or why there is none."""
+    """Return the number, or why there is none."""
     entry = entry_of(table, request.namespace, request.name, request.kind)
     if isinstance(entry, (NotNamed, NotThere)):
         return entry
@@ -102,7 +102,7 @@ class WorkloadSelector(NamedTuple):
 
 
 def workload_selector(text: str) -> WorkloadSelector | str:
-    """Return the workloads that a selector names, or what is wrong with it in a sentence."""
+    """Return the workloads that a selector names, or its fault in a sentence."""
     if len(text) > SELECTOR_MAX or text.count(",") > COMMAS_MAX:
         return f"the label selector is too long: {SELECTOR_MAX} characters and {COMMAS_MAX} commas are the most"
     try:

@@ -76,7 +76,7 @@ class FrontApplication:
     certified_reviews: bool = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """One request, or the lifespan of the process."""
+        """Answer one request, or follow the lifespan of the process."""
         if scope["type"] != "http":
             await self.pages(scope, receive, send)
             return

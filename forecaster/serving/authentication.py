@@ -67,7 +67,7 @@ def _named(proxy: FrontProxy, headers: Headers) -> User | None:
 
 
 def front_proxy(data: Mapping[str, str]) -> FrontProxy:
-    """The settings of a ConfigMap. Raises ValueError where a list in it is none of strings."""
+    """Return the settings of a ConfigMap. Raises ValueError where a list in it has other values than strings."""
     ca = data.get("requestheader-client-ca-file", "")
     if not ca:
         return FrontProxy()
@@ -114,7 +114,7 @@ def _extra(headers: Headers, prefixes: tuple[bytes, ...]) -> tuple[tuple[str, tu
 PROXY_POLL_SECONDS = 5.0
 """Between two looks at the ConfigMap. It changes when a cluster's CA is rotated, that is, once in a year."""
 PROXY_RETRY_SECONDS = 0.5
-"""Before the first good answer: until then no connection is let in."""
+"""Before the first good answer: until then no connection is accepted."""
 
 
 class FrontProxyWatch:
@@ -130,11 +130,11 @@ class FrontProxyWatch:
 
     @property
     def known(self) -> bool:
-        """Whether it has ever been read."""
+        """Whether the settings have ever been read."""
         return self._read.is_set()
 
     async def until_known(self, seconds: float) -> None:
-        """Return when it has been read for the first time, or after so many seconds."""
+        """Return when the settings have been read for the first time, or after so many seconds."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._read.wait(), seconds)
 
@@ -199,7 +199,7 @@ class JwtClaims(msgspec.Struct, frozen=True):
 
 
 def bearer_token(headers: Headers, now: float) -> BearerToken | None:
-    """The token of a request; None where there is none, or none that an API server could accept."""
+    """Return the token of a request; None without one that an API server could accept."""
     for name, value in headers:
         if name == b"authorization":
             kind, _, token = value.partition(b" ")

@@ -105,7 +105,7 @@ class Connection(HttpToolsProtocol):
             self._refuse(HTTPStatus.REQUEST_URI_TOO_LONG)
 
     def on_headers_complete(self) -> None:
-        """All headers are there."""
+        """Note that the headers are complete."""
         self._in_headers = False
         size = sum(len(name) + len(value) for name, value in self.headers)
         if size > HEADERS_MAX or len(self.headers) > HEADER_LINES_MAX:
@@ -113,7 +113,7 @@ class Connection(HttpToolsProtocol):
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        """A part of the body, which nothing else here needs to be long."""
+        """Add a part of the body, which is short in all requests answered here."""
         self._body += len(body)
         if self._body > (POD_MAX if self.url.startswith(ADMISSION) else BODY_MAX):
             self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
@@ -135,7 +135,7 @@ class Connection(HttpToolsProtocol):
         super().resume_writing()
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no request, or too much of one, and close: after the answer to a request before it."""
+        """Refuse a malformed or excessive request and close, after the answer to the request before it."""
         status, self._refusal = self._refusal, HTTPStatus.BAD_REQUEST
         self._in_headers, self._body = False, 0
         self._refused(f"{status.value} {status.phrase}", self.client[0] if self.client else "")

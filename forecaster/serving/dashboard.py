@@ -76,7 +76,7 @@ class Now(TableAge, frozen=True, kw_only=True):
     note: str
     fault: str
     follows: bool
-    """Whether this replica copies what another one computes."""
+    """Whether this replica copies another one's table."""
     down: str
     """Since when and why nothing is known, in a sentence, where every workload is held because no source answers."""
     reported_at: datetime | None
@@ -137,14 +137,14 @@ class _Body(NamedTuple):
 
 
 class _Fleet(NamedTuple):
-    """A body, and what it was made of; a file that was replaced is not kept open for it."""
+    """A body, and the files it was made of; a replaced file is not kept open for it."""
 
     table: ReferenceType[PublishedTable]
     pictures: ReferenceType[PublishedTable] | None
     body: _Body
 
     def is_of(self, table: PublishedTable, pictures: PublishedTable | None) -> bool:
-        """Whether it was made of these."""
+        """Whether it was made of these files."""
         return self.table() is table and (self.pictures() if self.pictures else None) is pictures
 
 
@@ -173,7 +173,7 @@ class Dashboard:
         }
         self._fleet: _Fleet | None = None
         self._making = asyncio.Lock()
-        """One thread makes what is long: those in which tables are read stay free, however many pages are open."""
+        """One thread makes long answers: the threads that read tables stay free, however many pages are open."""
 
     def routes(self) -> list[Route]:
         """Return the routes of the dashboard."""

@@ -74,14 +74,14 @@ class Discovery:
         self._unchanged = HttpReply(HTTPStatus.NOT_MODIFIED, b"", AGGREGATED.encode(), tagged)
 
     def answer(self, path: str, accept: str = "", if_none_match: bytes = b"") -> HttpReply | None:
-        """The document at this path; None where there is none."""
+        """Return the document at this path; None where there is none."""
         if path == "/apis" and _wants_aggregated(accept):
             return self._unchanged if if_none_match == self._etag else self._aggregated
         return self._documents.get(path)
 
 
 def _wants_aggregated(accept: str) -> bool:
-    """Whether version 2 of the aggregated form is among what the client takes."""
+    """Whether the client accepts version 2 of the aggregated form."""
     parts = ({word.strip() for word in part.split(";")} for part in accept.split(","))
     required = {"application/json", "g=apidiscovery.k8s.io", "v=v2", "as=APIGroupDiscoveryList"}
     return any(required <= part for part in parts)

@@ -69,7 +69,7 @@ QUERY_MAX = 512
 
 
 class RecentReplies:
-    """Replies of one fresh table: what is known does not change before the next. A Table for people shows an age."""
+    """Replies of one fresh table, which do not change before the next one. A Table for people shows an age."""
 
     def __init__(self) -> None:
         self._table: PublishedTable | None = None
@@ -137,7 +137,7 @@ class MetricsApi:
         self._repeated = RecentReplies()
 
     def answer(self, request: ApiRequest) -> HttpReply:
-        """One request."""
+        """Answer one request."""
         if request.method not in GET:
             return failure(HTTPStatus.METHOD_NOT_ALLOWED, f"{request.method} is not supported: values are only read")
         reply = self.value(request) or self.discovery.answer(request.path, request.accept, request.if_none_match)

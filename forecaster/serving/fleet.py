@@ -75,7 +75,7 @@ class FleetView(msgspec.Struct, frozen=True):
 
 
 def fleet_view(table: PublishedTable, pictures: PublishedTable | None) -> FleetView:
-    """The columns of a table, with what the pictures have of the same workloads."""
+    """Return the columns of a table, with the pictures of the same workloads."""
     namespaces, namespace = _coded(table.texts("namespace"))
     kinds, kind = _coded(table.texts("kind"))
     signals = pictures.signals if pictures else ()

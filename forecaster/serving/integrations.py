@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 EXPIRES_AFTER = timedelta(minutes=5)
-"""A result that has expired is none to Kapacity: this much for a job that carries it over once a minute."""
+"""Kapacity ignores expired results: this long for a job that passes them on once a minute."""
 
 
 class ObjectName(msgspec.Struct, frozen=True):

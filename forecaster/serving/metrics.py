@@ -1,4 +1,4 @@
-"""/metrics: what the computing process says with its table, gauges of every workload, and the serving process's own.
+"""/metrics: the computing process's metrics from its table, gauges of every workload, and the serving process's own.
 
 `forecaster_demand`, `forecaster_replicas` and `forecaster_floor` are the offer, number by number what an HPA reads of
 the external metrics of these names; only of published workloads. All other gauges are to look at: what there is, what
@@ -78,7 +78,7 @@ class ServingMetrics(Collector):
         self._requests: Counter[tuple[str, int]] = Counter()
 
     def count(self, handler: str, code: int) -> None:
-        """One more request was answered."""
+        """Count an answered request."""
         self._requests[handler, code] += 1
 
     def collect(self) -> Iterator[Metric]:
@@ -145,7 +145,7 @@ def _counted(name: str, text: str, label: str, counts: Mapping[str, int]) -> Met
 
 
 class CountRequests:
-    """ASGI middleware that counts what was answered."""
+    """ASGI middleware that counts answers."""
 
     def __init__(self, app: ASGIApp, metrics: ServingMetrics) -> None:
         self._app = app

@@ -141,7 +141,7 @@ class NewPodAdmission:
         return reply
 
     def answer(self, method: str, body: bytes) -> HttpReply:
-        """The answer to one review; what is no review is refused, which makes the pod as it is."""
+        """Answer one review; anything else is refused, which leaves the pod as it is."""
         if method != "POST":
             return failure(HTTPStatus.METHOD_NOT_ALLOWED, f"{PATH} takes POST")
         try:
@@ -185,7 +185,7 @@ def _response(request: AdmissionRequest, admitted: AdmittedPod) -> AdmissionResp
 
 
 def json_patch(document: Document, admitted: AdmittedPod) -> Iterator[PatchOperation]:
-    """Requests and limits of the containers that change, and our own marks; nothing else of the pod."""
+    """Yield the requests and limits of changed containers, and our own marks; no other field of the pod."""
     if whole := admitted.sizes.get(WHOLE_POD):
         yield PatchOperation("/spec/resources", _resources(document["spec"].get("resources") or {}, whole))
     for kind in ("containers", "initContainers"):

@@ -96,7 +96,7 @@ class ServingOptions(msgspec.Struct, frozen=True, omit_defaults=True):
     secure: SecureOptions | None = None
     dashboard: bool = True
     replicas: bool = False
-    """Whether other replicas may copy what is served."""
+    """Whether other replicas may copy the served files."""
     report: str = ""
     """File of the newest weekly report; empty where none is shown."""
     zone: str = "UTC"

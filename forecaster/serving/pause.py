@@ -89,7 +89,7 @@ class Writing:
 
 
 async def pause_request(request: Request) -> tuple[str, bool]:
-    """Return the user that asks, and whether to pause.
+    """Return the requesting user, and whether to pause.
 
     Raises ProblemError: the request did not pass access control, is none of our pages', or no JSON of that form.
     """

@@ -36,7 +36,7 @@ class ReplicaFiles:
         return [Route(FILES, self.listed), Route(f"{FILES}/{{name}}", self.piece)]
 
     async def listed(self, _request: Request) -> Response:
-        """The files that are there."""
+        """List the files."""
         files = ReplicatedFiles(self._clock().timestamp(), tags(self._files))
         return Response(msgspec.json.encode(files), media_type="application/json")
 

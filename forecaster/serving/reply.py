@@ -51,7 +51,7 @@ class RefusalStatus(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def failure(status: HTTPStatus, message: str) -> HttpReply:
-    """A refusal. The message reaches conditions and events that tenants read: nothing of the inside belongs in it.
+    """Reply with a refusal. The message reaches conditions and events that tenants read: no internals belong in it.
 
     There is never a Retry-After: clients of the Go library would sleep on it within one sync of an HPA.
     """
@@ -64,11 +64,11 @@ def success(value: msgspec.Struct) -> HttpReply:
 
 
 MILLI_MAX = 9_200_000_000_000_000_000
-"""Milli-units that still fit a signed 64-bit integer, which is what the HPA's controller counts in."""
+"""Largest number of milli-units in a signed 64-bit integer, which the HPA's controller counts in."""
 
 
 def quantity(value: float) -> str:
-    """Decimal SI, whole or in milli-units, rounded up as the HPA does (HPA rules §2) and held within 0 and 9.2e15.
+    """Format as decimal SI, whole or in milli-units, rounded up as the HPA does (HPA rules §2), within 0 and 9.2e15.
 
     The inner rounding takes back what the multiplication adds: 1.001 are 1001 m and not 1002 m.
 

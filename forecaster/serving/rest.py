@@ -76,7 +76,7 @@ def answer_problem(_request: Request, error: Exception) -> Response:
 
 
 def answer_refusal(request: Request, error: Exception) -> Response:
-    """The response for what the router refuses: unknown paths and verbs."""
+    """Return the response for the router's refusals: unknown paths and verbs."""
     if not isinstance(error, HTTPException):
         raise error
     status = HTTPStatus(error.status_code)
@@ -202,7 +202,7 @@ class RecommendationPages:
         self._clock = clock
         self._stale_after = stale_after
         self._listing = asyncio.Lock()
-        """One list at a time is made, in a thread: thousands of rows take what an HPA would wait for."""
+        """One list at a time is made, in a thread: thousands of rows take longer than an HPA may wait."""
 
     async def readyz(self, _request: Request) -> Response:
         """200 from the first table on, however old it grows: a process that is not ready cannot abstain either."""
@@ -233,7 +233,7 @@ class RecommendationPages:
         return json_response(SingleRecommendation(*self.age(table), recommendation=table.view(entry)))
 
     def table(self) -> PublishedTable:
-        """The table that is served; before the first one, the problem that there is none."""
+        """Return the served table; before the first one, raise the problem that there is none."""
         if self._reader.table is None:
             remedy = "Wait for the first cycle, or look at the log of the computing process."
             raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, self._reader.fault, remedy)
@@ -264,7 +264,7 @@ def _entry(table: PublishedTable, *, namespace: str, name: str, kind: str | None
 
 
 async def whole_body(receive: Receive) -> bytes:
-    """The whole body, which the connection bounds; what was received where the client went away."""
+    """Return the whole body, which the connection bounds; the received part where the client went away."""
     parts: list[bytes] = []
     while True:
         message = await receive()

@@ -27,7 +27,7 @@ class FairTurns(Generic[T]):
         return self._count
 
     def add(self, caller: str, item: T) -> None:
-        """One more item, behind the others of its caller."""
+        """Add an item, behind the others of its caller."""
         self._waiting.setdefault(caller, deque()).append(item)
         self._count += 1
 

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 POLL_SECONDS = 1.0
 """Between two looks at the files of the certificate."""
 WATCHES = 2
-"""Connections to the API server for what is read again and again; reviews have their own."""
+"""Connections to the API server for repeated reads; reviews have their own."""
 TRUST_SECONDS = 10.0
 """Time for which new connections wait for the first reading of the front proxy's settings."""
 
@@ -246,7 +246,7 @@ class ServingCertificates:
             self._proxy_ca, self._stamp = proxy_ca, ()
 
     def refresh(self) -> None:
-        """Load what has changed."""
+        """Load changed files."""
         try:
             stamp = tuple((status.st_mtime_ns, status.st_ino) for status in (file.stat() for file in self._files))
             if stamp != self._stamp:

@@ -62,7 +62,7 @@ class HttpServer(uvicorn.Server):
         self.started = True
 
     async def on_tick(self, counter: int) -> bool:
-        """Ten times a second: once in a second, close what is overdue."""
+        """Called ten times a second: once a second, close overdue connections."""
         if counter % 10 == 0:
             now = asyncio.get_running_loop().time()
             for connection in self.open_connections():
@@ -71,7 +71,7 @@ class HttpServer(uvicorn.Server):
         return await super().on_tick(counter)
 
     def open_connections(self) -> list[Connection]:
-        """All of them; a list of its own, since closing changes the set."""
+        """Return all connections as a new list, since closing changes the set."""
         return [connection for connection in self.server_state.connections if isinstance(connection, Connection)]
 
     def drop_peers(self) -> None:
@@ -119,7 +119,7 @@ SILENT_MAX = 4096
 
 
 class SilentConnections:
-    """Waits for the first byte of each connection and passes on those that speak."""
+    """Waits for the first byte of each connection and passes on those that send one."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, speaks: Callable[[socket.socket], None]) -> None:
         self._loop = loop
@@ -176,7 +176,7 @@ OUT_OF_DESCRIPTORS = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
 class Listener:
-    """Accepts from one socket; with a context, speaks TLS. Has the face of an asyncio server for uvicorn."""
+    """Accepts from one socket; with a context, speaks TLS. Has the interface of an asyncio server for uvicorn."""
 
     def __init__(
         self,
@@ -282,7 +282,7 @@ class Listener:
 
 
 def same_trust(before: ssl.SSLContext, now: ssl.SSLContext) -> bool:
-    """Whether what was verified during a handshake would be verified now: the authority may change meanwhile."""
+    """Whether a handshake's verification would succeed now: the authority may change meanwhile."""
     return before is now or before.get_ca_certs(binary_form=True) == now.get_ca_certs(binary_form=True)
 
 

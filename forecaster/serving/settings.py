@@ -13,7 +13,7 @@ from forecaster.domain.settings import Duration, Section
 
 
 class UpstreamSettings(Section):
-    """The adapter that had the group of external metrics before; what is not ours to answer goes on to it."""
+    """The adapter that had the group of external metrics before; requests for other metrics are passed on to it."""
 
     server: str = Field(
         "",

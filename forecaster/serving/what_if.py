@@ -50,7 +50,7 @@ class CallerLimit:
         """Questions left by caller, and when that was counted."""
 
     def allows(self, caller: str) -> bool:
-        """Whether this caller may ask now; if so, it has asked."""
+        """Whether this caller may ask now; if so, count the question."""
         now = self._clock()
         left, at = self.left.pop(caller, (AT_ONCE, now))
         left = min(AT_ONCE, left + (now - at) * PER_SECOND)

@@ -57,7 +57,7 @@ class WorkloadDecisions(TableAge, frozen=True, kw_only=True):
 
 
 class WorkloadExplanation(TableAge, frozen=True, kw_only=True):
-    """Lines to read from top to bottom: what was seen, what was forecast, every clamp, the number and why."""
+    """Lines from top to bottom: measurements, forecasts, every clamp, the number and its reason."""
 
     lines: list[str]
 

@@ -207,7 +207,7 @@ def _rows_like(usage: Block, answer: QueryAnswer, kind: str) -> NDArray[np.float
 
 
 def of_containers(answer: QueryAnswer, named: Mapping[WorkloadId, str]) -> QueryAnswer:
-    """The series of these containers, each without its label `container`."""
+    """Return the series of these containers, each without its label `container`."""
     of_named = [bare for series in answer.series if (bare := _of_container(series, named))]
     return QueryAnswer(of_named, answer.remarks, answer.partial)
 
@@ -256,7 +256,7 @@ def _owner(labels: bytes) -> WorkloadId | None:
 
 
 def workload_of(labels: Mapping[str, str]) -> WorkloadId | None:
-    """The workload of a series; None when its labels do not say, or name what no object is called.
+    """Return the workload of a series; None when its labels do not name one, or its name is no object's.
 
     Its words are interned: identities are looked up some twenty times in a cycle, and equal words that are the same
     object are not compared letter by letter.

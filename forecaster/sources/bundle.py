@@ -128,7 +128,7 @@ def _manifest(path: Path, text: bytes) -> Manifest:
 
 
 def _history(path: Path, archive: zipfile.ZipFile, signal: Signal, manifest: Manifest) -> NDArray[np.float32]:
-    """Read one signal; its shape is checked before its values; what is no demand is a gap."""
+    """Read one signal; its shape is checked before its values; values that are no demand become gaps."""
     expected = (len(manifest.workloads), manifest.minutes)
     with archive.open(HISTORY_ENTRY.format(signal)) as file:
         head = io.BytesIO(file.read(np.lib.format.MAGIC_LEN + 2 + 10_000))

@@ -119,7 +119,7 @@ Two such waits leave most of the default time-out to the answer.
 
 
 class QueryRetry(Retry):
-    """Asks again what is worth asking again: queries change nothing, so POST is as safe as GET.
+    """Retries queries for which a retry can help: queries change nothing, so POST is as safe as GET.
 
     Where the server says when (`Retry-After` with 429 or 503, as limits of Mimir and of gateways do), then, if that is
     soon. Not worth it: an error in JSON without such a time, which is the server's verdict on this very query and would
@@ -136,7 +136,7 @@ class QueryRetry(Retry):
         _pool: ConnectionPool | None = None,
         _stacktrace: TracebackType | None = None,
     ) -> Self:
-        """One attempt fewer, or the end of patience."""
+        """Count an attempt, or raise when there are no more."""
         if isinstance(error, ReadTimeoutError):
             raise error
         if _pool and response is not None and not self._retryable(response):
@@ -150,7 +150,7 @@ class QueryRetry(Retry):
         return "json" not in response.headers.get("Content-Type", "")
 
     def get_retry_after(self, response: BaseHTTPResponse) -> float | None:
-        """Seconds after which the server wants to be asked again; None where it does not say, or not legibly."""
+        """Return the seconds until the server wants the next request; None where it does not say, or not legibly."""
         try:
             return super().get_retry_after(response)
         except InvalidHeader:

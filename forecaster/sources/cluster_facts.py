@@ -101,7 +101,7 @@ _CONSTRAINTS = {
 
 
 def cluster_of(source: PrometheusSource, now: datetime) -> Cluster:
-    """Every fact about the cluster at an instant. Raises `SourceError`."""
+    """Read every fact about the cluster at an instant. Raises `SourceError`."""
 
     def ask(name: str, query: str) -> tuple[InstantRow, ...]:
         return source.rows(at_instant(name, query, now))

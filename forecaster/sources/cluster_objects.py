@@ -41,7 +41,7 @@ _LIVING = ("Pending", "Running", "Unknown", "")
 
 
 def read_cluster(paths: Iterable[Path], server: Server | None = None) -> Cluster:
-    """Every object of these files.
+    """Read every object of these files.
 
     Raises:
         SourceRefused: a file cannot be read, or holds no Kubernetes object.

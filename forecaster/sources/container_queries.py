@@ -37,7 +37,7 @@ def _stated(side: str) -> str:
 
 
 def named_containers(extra: str, *selectors: str) -> str:
-    """The query for the containers of these series, with one of their labels."""
+    """Return the query for the containers of these series, with one of their labels."""
     named = " or ".join(f"group by (namespace, pod, container, {extra}) ({selector})" for selector in selectors)
     return by_owner("group", f"(({named}) {ENDED})", "container", extra)
 
@@ -123,7 +123,7 @@ ThrottledShares = dict[WorkloadId, dict[str, list[float]]]
 STARTING_AFTER = timedelta(seconds=30)
 """Age from which on a container that starts is looked at: two scrapes, in most clusters."""
 MIN_PERIODS = 50
-"""CPU periods of 100 ms in which a container wanted CPU, below which its start says nothing."""
+"""Smallest number of CPU periods of 100 ms with work in a start that is evaluated."""
 STARTS = f"""\
 (
   max by (namespace, pod, container) (container_cpu_cfs_throttled_periods_total{{{CONTAINERS}}})

@@ -36,7 +36,7 @@ WEEK, WEEKS = timedelta(weeks=1), 5
 
 
 def _of_runs(query: str) -> str:
-    """`query` about pods and Jobs that are gone, too, by the last value of their series within a week.
+    """Extend `query` to pods and Jobs that are gone, by the last value of their series within a week.
 
     Each pod of a CronJob has the minute of its schedule in its name, of which 52 letters before it leave five digits.
     """

@@ -150,7 +150,7 @@ class Answers:
         return [label_set | _APP if per_container else label_set for label_set in labels], values[shown]
 
     def _made_of(self, times: NDArray[np.float64], match: re.Match[str]) -> tuple[list[Labels], NDArray[np.float64]]:
-        """Every pod with a sample a quarter of a minute: what is recorded is whole."""
+        """Return every pod with a sample each quarter of a minute: the recording is complete."""
         pods, settled = self._values(PODS, times, 1), self._values(CPU, times, _minutes(match))
         pods[pods < 1] = np.nan
         samples = np.rint(pods) * (SAMPLES_OF_A_POD + 4 * _minutes(match))

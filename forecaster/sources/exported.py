@@ -122,7 +122,7 @@ def _long(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
 
 
 def _series_name(column: object) -> str:
-    """The workload that a head names: itself, or the labels namespace and workload in it."""
+    """Return the workload named by a head: itself, or its labels namespace and workload."""
     labels = dict(SERIES_LABEL.findall(str(column)))
     named = labels.get("workload") or labels.get("deployment")
     return "/".join(filter(None, (labels.get("namespace"), named))) if named else str(column)

@@ -1,4 +1,4 @@
-"""Sources by kind: the one place that knows what each of them is built from.
+"""Sources by kind, and how each of them is built.
 
 A source of your own is a file in this package with a function that takes a `SourceConfig` and returns a `Source`, and
 one line in `SOURCES`. Its options stand in `source.options` of the settings; it checks them itself.
@@ -64,13 +64,13 @@ class SourceConfig(Protocol):
 
 
 def source_of(config: SourceConfig) -> Source:
-    """The source of these settings, not asked anything yet."""
+    """Return the source of these settings, before its first query."""
     return SOURCES[config.source.kind](config)
 
 
 @contextmanager
 def opened(config: SourceConfig) -> Iterator[Source]:
-    """The source of these settings; what it holds open is given back at the end."""
+    """Return the source of these settings; its resources are released at the end."""
     source = source_of(config)
     try:
         yield source
@@ -79,7 +79,7 @@ def opened(config: SourceConfig) -> Iterator[Source]:
 
 
 def close(source: Source) -> None:
-    """Give back what a source holds open, if it holds anything."""
+    """Release a source's resources, if it holds any."""
     release = getattr(source, "close", None)
     if release is not None:
         release()

@@ -204,7 +204,7 @@ NEEDED_OF_CONTAINERS = frozenset({"container_images", "init_containers", "contai
 
 
 def facts_of(answers: Mapping[str, Sequence[InstantRow]]) -> ContainerFacts:
-    """Facts from the answers of the queries of these names; what is not needed may be missing."""
+    """Return facts from the answers of named queries; answers that are not needed may be missing."""
     images = {id_: row.labels.get("image", "") for id_, row in _whose(answers["container_images"])}
     init = _whose(answers["init_containers"])
     return ContainerFacts(

@@ -229,7 +229,7 @@ class Rotation:
         ask: Callable[[str], Sequence[InstantRow]],
         late: Callable[[], bool] = lambda: False,
     ) -> Specifications:
-        """Return the specifications of `ids` at `at`, after asking what is due by its name.
+        """Return the specifications of `ids` at `at`, after sending the queries that are due.
 
         Once it is `late` in a cycle, what else is due waits for the next one.
         """
@@ -263,7 +263,7 @@ class Rotation:
     def _answer(
         self, name: str, at: datetime, ask: Callable[[str], Sequence[InstantRow]]
     ) -> Sequence[InstantRow] | None:
-        """The answer to one query; None where there is none."""
+        """Return the answer to one query; None if it failed."""
         try:
             rows = ask(name)
         except SourceError as error:
@@ -295,7 +295,7 @@ class Rotation:
         return None if rows is None else sum(row.value for row in rows)
 
     def _old(self, at: datetime) -> Iterator[str]:
-        """One sentence for each query without an answer."""
+        """Yield one sentence for each query without an answer."""
         for name in (*SPECIFICATIONS, *WITH_TARGETS):
             why, latest = self._back_off.waiting(name, at) or self._back_off.why(name), self._answered_at.get(name)
             if why:

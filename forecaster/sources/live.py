@@ -112,7 +112,7 @@ class LiveCluster:
 
     @property
     def watches(self) -> tuple[Watch[Any, Any], ...]:
-        """All of them; those without which nothing is live are first."""
+        """All watches; those without which there are no live facts come first."""
         stated = self.stated.watches if self.stated else ()
         return (self.hpas, *self.workloads.values(), self.replica_sets, self.nodes, self.pods, *stated)
 
@@ -201,14 +201,14 @@ class LiveCluster:
         return Counter(self.above(pod.owner) for pod in (list(self.pods.objects.values()) if self._owned() else ()))
 
     def running(self, workloads: Container[WorkloadId]) -> Iterator[tuple[WorkloadId, str, str, Resources]] | None:
-        """Ready pods of these workloads: the workload, namespace, name and size; None while that is not known."""
+        """Yield ready pods of these workloads: workload, namespace, name and size; None while they are not known."""
         if not self._owned():
             return None
         ready = ((key, pod) for key, pod in list(self.pods.objects.items()) if pod.ready and not pod.unready)
         return ((id_, *key, pod.resources) for key, pod in ready if (id_ := self.above(pod.owner)) in workloads)
 
     def living(self, workloads: Container[WorkloadId]) -> dict[WorkloadId, list[LivePod]] | None:
-        """The pods of these workloads, ready or not; None while that is not known."""
+        """Return the pods of these workloads, ready or not; None while they are not known."""
         if not self._owned():
             return None
         pods: dict[WorkloadId, list[LivePod]] = defaultdict(list)
@@ -231,7 +231,7 @@ class LiveCluster:
         return requests
 
     def inventory(self, at: datetime, kinds: Iterable[str], namespaces: re.Pattern[str]) -> Inventory:
-        """Every workload of these kinds and namespaces."""
+        """Return every workload of these kinds and namespaces."""
         faults: list[str] = []
         by_pods, spreads = self._pod_means(), self._spreads()
         workloads, images = [], {}

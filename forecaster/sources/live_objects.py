@@ -91,7 +91,7 @@ class LiveWorkload(msgspec.Struct, frozen=True):
 
 
 class LiveHpa(msgspec.Struct, frozen=True):
-    """An HPA: its specification with behavior, and what it did last."""
+    """An HPA: its specification with behavior, and its last action."""
 
     spec: HpaSpec
     targets: tuple[Target, ...]
@@ -137,7 +137,7 @@ class LivePod(msgspec.Struct, frozen=True, gc=False, array_like=True):
     restarted: float = 0.0
     """Instant of the last end of a container that was restarted; not by the loss of its node."""
     lost: bool = False
-    """Whether its node does not answer, so that what the pod does is not known."""
+    """Whether its node does not answer, so that the pod's state is not known."""
 
 
 _NOTHING = Resources()
@@ -251,7 +251,7 @@ ZONE_LABEL = "topology.kubernetes.io/zone"
 
 
 def place_of_object(node: LabelledOnly, labels: Sequence[str]) -> NodePlace:
-    """The place of a node; its pool by the first of these labels that it has."""
+    """Return the place of a node; its pool by the first of these labels that it has."""
     node_labels = node.metadata.labels
     pool = next((_text(node_labels[name]) for name in labels if node_labels.get(name)), "")
     return NodePlace(pool, _text(node_labels.get(ZONE_LABEL) or ""))
@@ -302,10 +302,9 @@ _one_text = lru_cache(maxsize=1 << 14)(str)
 
 
 def pod_resources(spec: PodSpec) -> Resources:
-    """Requests and limits of one pod as the HPA counts them (HPA rules §7).
+    """Return requests and limits of one pod as the HPA counts them (HPA rules §7).
 
-    The pod's own where it states them, else the sum over app containers and native sidecars; None where one of these
-    states none.
+    The pod's own if stated, else the sum over app containers and native sidecars; None where one of these states none.
     """
     running = [*(spec.containers or ()), *_sidecars(spec)]
     summed = _summed(tuple(_stated(container.resources) for container in running))
@@ -365,13 +364,13 @@ _total_of_few = lru_cache(maxsize=1 << 14)(total)
 
 
 def named_containers(workload: LiveWorkload, scaler: Autoscaler | None) -> tuple[NamedContainer, ...]:
-    """The containers that an HPA names, with what the template states."""
+    """Return the containers that an HPA names, with the template's values."""
     named = {target.container for target in scaler.targets} if scaler else set()
     return tuple(NamedContainer(each.name, each.resources) for each in workload.containers if each.name in named)
 
 
 def mean_resources(pods: Sequence[tuple[Resources, int]]) -> Resources:
-    """The mean over pods, of which so many state these; a pod that does not state an amount does not count for it."""
+    """Return the mean over pods with their numbers; a pod without an amount does not count for that amount."""
     if len(pods) == 1:
         return pods[0][0]
     return Resources(*(_weighted([(resources.amounts[i], count) for resources, count in pods]) for i in range(4)))

@@ -137,7 +137,7 @@ def _ordered(live: Inventory, others: Sequence[Workload]) -> tuple[Workload, ...
 
 
 def _without_foreign(live: Inventory, recorded: Inventory) -> tuple[Inventory, list[str]]:
-    """Live facts without the kinds of which they have no workload that Prometheus has, and a sentence for each.
+    """Remove kinds of which live facts lack a workload that Prometheus has; add a sentence for each.
 
     Then the API server is that of another cluster, or has lost its store, and its silence is no deletion: where it is
     silent of enough workloads of one kind, that of the few of another kind is none either.

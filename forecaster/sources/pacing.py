@@ -59,7 +59,7 @@ class Grid:
 
 
 def grid_between(start: datetime, end: datetime, step: timedelta) -> Grid:
-    """Every multiple of `step` since the epoch from `start` to `end`, both included; empty when there is none."""
+    """Return every multiple of `step` since the epoch from `start` to `end`, both included; may be empty."""
     seconds = step.total_seconds()
     if seconds <= 0:
         raise ValueError(f"step must be positive, not {step}")
@@ -69,7 +69,7 @@ def grid_between(start: datetime, end: datetime, step: timedelta) -> Grid:
 
 
 class Slices:
-    """The pieces of a grid, each as long as what has been learnt of the server and of the number of series allows."""
+    """Pieces of a grid, each as long as the server's earlier answers and the number of series allow."""
 
     def __init__(self, grid: Grid, *, first: int, max_points: int, samples: int) -> None:
         self._rest = grid
@@ -90,7 +90,7 @@ class Slices:
         self._max_points = piece.points // 2
 
     def answered(self, series: int) -> None:
-        """The last piece had so many series, and the next will."""
+        """Note the number of series in the last piece; the next has as many."""
         self._size = max(1, self._samples // max(series, 1))
 
 
@@ -117,7 +117,7 @@ def _ask_for_next(
 
 
 def _unless_too_much(slices: Slices, piece: Grid, future: Future[QueryAnswer]) -> QueryAnswer | None:
-    """The answer, and what it teaches about the size of slices."""
+    """Return the answer, and adapt the size of slices to it."""
     try:
         answer = future.result()
     except TooMuch:

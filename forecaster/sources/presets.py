@@ -38,7 +38,7 @@ def _by_pod(metric: str, among: str = "") -> Preset:
 
 
 def _by_name(metric: str, narrow: str, *steps: tuple[str, str, str], evidence: str, labels: str = "") -> Preset:
-    """Request rates, of series that are `narrow`, that name the workload; its kind comes from the inventory.
+    """Request rates from series, narrowed by `narrow`, that name the workload; its kind comes from the inventory.
 
     Each step is a label, the label that it is derived from, and the pattern; one that does not match does nothing.
     """
@@ -167,7 +167,7 @@ SERVER_UNIT: Final = "requests in flight"
 
 
 class ModelServer(NamedTuple):
-    """PromQL with one series a pod, labels namespace and pod, of what runs in it and of what waits for it."""
+    """PromQL for running and for waiting requests, one series per pod with labels namespace and pod."""
 
     running: str
     waiting: str

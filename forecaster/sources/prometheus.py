@@ -81,7 +81,7 @@ class PrometheusSource:
         self.client.close()
 
     def inventory(self, at: datetime) -> Inventory:
-        """Every workload at `at`; what is specified about it may be `specifications_every` old."""
+        """Return every workload at `at`; its specifications may be `specifications_every` old."""
 
         def ask(name: str) -> tuple[InstantRow, ...]:
             query = self.queries.hpa_count() if name == HPA_COUNT else self.queries.fact(name, self._rotation.named)
@@ -190,7 +190,7 @@ class PrometheusSource:
         return read_ahead(slices, ask)
 
     def _complete(self, block: Block, signal: Signal, grid: Grid) -> Block:
-        """A block with what its values were made of; that alone is not known where the question for it fails.
+        """Add the pods and samples behind the values of a block; they are unknown if their query fails.
 
         CPU and memory come from the same scrapes of pods: of memory it is known for the instant for which CPU was asked
         last. Of points that are further apart than the window of a rate it is not asked.
@@ -232,7 +232,7 @@ class PrometheusSource:
         return self._named.get(signal, NOTHING_NAMED)
 
     def rows(self, question: Query) -> tuple[InstantRow, ...]:
-        """Every series of an instant question, with its value."""
+        """Return every series of an instant query, with its value."""
         return self._rows(question, self.client.ask(question))
 
     def _whole(self, question: Query) -> tuple[InstantRow, ...]:

@@ -1,4 +1,4 @@
-"""The PromQL that describes a cluster: one query per signal and one per fact of the inventory, never one per workload.
+"""PromQL that describes a cluster: one query per signal and one per fact of the inventory, never one per workload.
 
 Every signal query answers with the labels `namespace`, `workload_kind` and `workload` and nothing else, in the unit of
 its signal, as the total over all pods of the workload. A query of the configuration keeps to that.
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 CARRIED = "capacity_"
-"""Names of queries for what a pod can carry of a signal of the settings begin with it."""
+"""Prefix of the names of queries for pod capacity by signals of the settings."""
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 _SPECIAL = re.compile(r"([\\.+*?()|\[\]{}^$])")
 
@@ -54,7 +54,7 @@ def escaped(value: str) -> str:
 
 
 def any_of(names: Iterable[str]) -> str:
-    """A regular expression that matches exactly these names. RE2 refuses the escapes that `re.escape` makes of `-`."""
+    """Return a regular expression that matches exactly these names. RE2 refuses the escape of `-` by `re.escape`."""
     return "|".join(_SPECIAL.sub(r"\\\1", name) for name in names)
 
 
@@ -331,7 +331,7 @@ max by (namespace, horizontalpodautoscaler, metric_name, metric_target_type, con
     "identity": _identity(),
     "state_metrics": 'group by (version) (kube_state_metrics_build_info{version!=""$labels})',
 }
-"""Queries over what cAdvisor and kube-state-metrics export, nothing else needed."""
+"""Queries over series of cAdvisor and kube-state-metrics only."""
 
 OF_NAMED: dict[str, str] = {
     "cpu_container": by_owner("sum", _cores(_NAMED), "container"),
@@ -349,6 +349,6 @@ RECORDED: dict[str, str] = {
     "pod_requests": f"forecaster:workload_pod_requests:avg{{{SELECTED}}}",
     "pod_limits": f"forecaster:workload_pod_limits:avg{{{SELECTED}}}",
 }
-"""Queries of the series that deploy/rules records; what is missing here is cheap enough without."""
+"""Queries of the series recorded by deploy/rules; queries missing here are cheap without recording."""
 
 OWNERS_RECORDED = f"topk by (namespace, pod) (1, forecaster:pod_workload:owner{{{SELECTED}}})"

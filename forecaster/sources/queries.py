@@ -257,7 +257,7 @@ class Queries(BaseModel):
         return f"(\n{own.query}\n)\n* on (namespace, workload_kind, workload)\n(\n{self.ready_replicas}\n)"
 
     def of_pods(self, signal: str, step: timedelta, containers: Collection[str] = ()) -> str:
-        """The query for what the sums of a signal at points `step` apart are made of; empty where there is none."""
+        """Return the query for the pods behind the sums of a signal at points `step` apart, or an empty text."""
         name = _MADE_OF.get(signal)
         return self.rendered(getattr(self, name), self.window(step), containers) if name else ""
 
@@ -270,7 +270,7 @@ class Queries(BaseModel):
         return {name: self.fact(name) for name in INVENTORY}
 
     def fact(self, name: str, containers: Collection[str] = ()) -> str:
-        """One query of the inventory, where HPAs name these containers."""
+        """Return one query of the inventory, where HPAs name these containers."""
         return self.rendered(getattr(self, name), containers=containers)
 
     def hpa_count(self) -> str:
@@ -292,7 +292,7 @@ class Queries(BaseModel):
         return self.rendered(DETECTION)
 
     def all_queries(self) -> dict[str, str]:
-        """Every query that may be asked in one cycle, as it is sent."""
+        """Return every query that one cycle may send, as it is sent."""
         errors = (f"{ERROR_SIGNAL_PREFIX}{name}" for name in self.errors)
         signals = {str(name): self.signal(name) for name in (*DEMAND, *self._own, *errors)}
         counted = {OF_PODS: self.of_pods(CPU, timedelta(0))}

@@ -40,7 +40,7 @@ class Recording:
     workloads: tuple[Workload, ...]
     values: Mapping[Signal, NDArray[np.float64]]
     origins: tuple[str, ...] = ()
-    """One sentence per workload: where its numbers come from and what was done to them."""
+    """One sentence per workload: the origin of its numbers, and their changes."""
 
     @property
     def minutes(self) -> int:
@@ -82,7 +82,7 @@ class RecordedFleet:
         self._changes: dict[WorkloadId, list[PodCount]] = {id_: [] for id_ in self._workloads}
 
     def workloads(self) -> tuple[Workload, ...]:
-        """All of them at one moment."""
+        """Return all workloads at one moment."""
         with self._lock:
             return tuple(self._workloads.values())
 

@@ -66,7 +66,7 @@ class Origins:
         return tuple(name for name in PREFERRED if name in used)
 
     def choose(self, ids_by_origin: Mapping[str, Collection[WorkloadId]], at: datetime) -> None:
-        """Choose for new workloads, and for those that are silent where they were, by what each origin has.
+        """Choose origins for new workloads, and for those silent at theirs, by the data of each origin.
 
         What was seen while the clock was ahead was seen now: nothing waits for that time to come.
         """
@@ -104,7 +104,7 @@ class Origins:
         self._note_data(id_, at)
 
     def _settles(self, id_: WorkloadId, at: datetime) -> bool:
-        """Whether a workload is so new that what came first is not yet what it keeps."""
+        """Whether a workload is so new that its first origin may still change."""
         return id_ in self.since and at - self.since[id_] <= SETTLES
 
     def merged(self, blocks: Mapping[str, Block], at: datetime) -> Block:
@@ -146,10 +146,10 @@ class Origins:
         return msgspec.json.encode(PersistedOrigins(named, days))
 
     def restore(self, persisted: bytes) -> None:
-        """Take over what an earlier process chose; what is no known origin is left out.
+        """Restore the choices of an earlier process; unknown origins are left out.
 
         Raises:
-            msgspec.MsgspecError: it is no such JSON; nothing was taken over.
+            msgspec.MsgspecError: it is no such JSON; nothing was restored.
         """
         known = msgspec.json.decode(persisted, type=PersistedOrigins)
         origins = known.origins.items()

@@ -182,7 +182,7 @@ def _masked(url: str) -> str:
 
 
 class SignalSettings(Section):
-    """A signal of your own: what is asked for it, and what an HPA makes of it."""
+    """A signal of your own: its query, and how an HPA uses it."""
 
     preset: Literal["", "vllm", "sglang", "tgi", "triton"] = Field(
         "",
@@ -246,7 +246,7 @@ def signals_of(settings: Mapping[str, SignalSettings]) -> Signals:
 
 
 def check_signals(settings: Mapping[str, SignalSettings]) -> None:
-    """Raise ValueError for a name that cannot be one, for what is missing, and for a metric of two signals."""
+    """Raise ValueError for an impossible name, a missing value, or a metric of two signals."""
     signal_of: dict[str, str] = {signal.resource: str(signal) for signal in DEMAND if signal.resource}
     for name, signal in settings.items():
         if not SIGNAL_NAME.fullmatch(name) or name in TAKEN:

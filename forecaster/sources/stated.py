@@ -1,4 +1,4 @@
-"""Objects of the cluster that state policies: watches of the custom resources, and what was stated last of all."""
+"""Policies stated by objects of the cluster: watches of the custom resources, and the last known statements."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class StatedBefore:
         return msgspec.json.encode(self.objects.persisted(), enc_hook=lambda selector: selector.model_dump())
 
     def restore(self, persisted: bytes) -> None:
-        """Take over what an earlier process knew. Raises `msgspec.MsgspecError` where it is something else."""
+        """Restore the statements of an earlier process. Raises `msgspec.MsgspecError` where it is something else."""
         self.objects = msgspec.json.decode(persisted, type=StatedObjects, dec_hook=_read)
 
 

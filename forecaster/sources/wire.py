@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """One call of the API. `name` is what messages call it."""
+    """One call of the API. `name` is its name in messages."""
 
     name: str
     path: str
@@ -70,7 +70,7 @@ class _Status(msgspec.Struct):
 
 
 class QueryAnswer(msgspec.Struct, frozen=True):
-    """The series of a successful answer and what the server remarks about them."""
+    """Series of a successful answer, and the server's remarks about them."""
 
     series: list[Series]
     remarks: tuple[str, ...] = ()
@@ -87,7 +87,7 @@ class ServerError(msgspec.Struct, frozen=True):
 
 
 class MalformedAnswer(ValueError):
-    """The bytes are not what the API promises."""
+    """The bytes do not follow the API."""
 
 
 _ABOUT_NAMES = "PromQL info: metric might not be a counter"
@@ -254,7 +254,7 @@ def _next(response: requests.Response) -> bytes:
 
 
 def understood(response: requests.Response, body: bytes, where: str) -> QueryAnswer:
-    """The answer in a response; raises when there is none. The samples in it are decoded later."""
+    """Return the answer in a response; raises when there is none. Its samples are decoded later."""
     if response.status_code != requests.codes.ok:
         raise _refusal(response, body, where)
     try:

@@ -261,7 +261,7 @@ def _write_ahead(connection: Any) -> None:
 
 
 def _error_text(error: SQLAlchemyError) -> str:
-    """The first line of what the driver says, without statement and parameters, and what to do."""
+    """Return the first line of the driver's message, without statement and parameters, and the remedy."""
     cause = str(getattr(error, "orig", None) or error).strip().split("\n", 1)[0][:200]
     remedy = next((remedy for sign, remedy in DATABASE_REMEDIES.items() if sign in cause.lower()), OTHER_REMEDY)
     return f"{cause}; {remedy}"

@@ -1,4 +1,4 @@
-"""Forecasts of replays on disk, one file of plain arrays for each hash of what they were made of."""
+"""Forecasts of replays on disk, one file of plain arrays for each hash of their inputs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class ForecastFiles:
     limit: int = BYTES_LIMIT
 
     def get(self, key: str) -> Mapping[str, NDArray[np.float64]] | None:
-        """Return the arrays that were put under this key; None where there are none that can be used."""
+        """Return the arrays stored under this key; None without usable ones."""
         path = self._path(key)
         try:
             with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 PER_POINT = FIVE_MINUTES // MINUTE
 REST_OF_POINT = FIVE_MINUTES - MINUTE
 KNOWN_MINUTES = 3
-"""A five-minute point needs this many of its five minutes: so that one scrape does not speak for all."""
+"""Minutes of a five-minute point that must be known, so that a single scrape does not count for all."""
 
 
 class HistorySettings(BaseModel):
@@ -77,7 +77,7 @@ class HistoryStore:
         self.rings: dict[str, Rings] = {signal: Rings.empty(settings, now) for signal in self._measured}
 
     def gaps(self, now: datetime) -> list[Gap]:
-        """Move the windows up to `now` and say what was not answered yet: the fresh minutes of all signals first."""
+        """Move the windows up to `now` and return the unanswered gaps: the fresh minutes of all signals first."""
         for rings in self.rings.values():
             rings.minutes.advance(now)
             rings.weeks.advance(now)

@@ -36,7 +36,7 @@ IDS_PER_QUERY = 300
 ROWS_PER_STATEMENT = 2000
 """Decisions that are handed to the database together: it takes kilobytes of memory for each of them."""
 DROPPED_SECONDS = 6 * 3600
-"""Seconds of decisions that one cycle deletes at most; an hour's worth is what the steady state has."""
+"""Most seconds of decisions that one cycle deletes; the steady state deletes an hour's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Decision:
 
 
 class KnownWorkload(NamedTuple):
-    """A workload as the ledger knows it between cycles: its row and the decision that is written there."""
+    """A workload in the ledger between cycles: its row and its written decision."""
 
     row: int
     decided: DecisionRow
@@ -79,7 +79,7 @@ class SqlLedger:
         self._tidied_at = 0
 
     def record(self, at: datetime, recommendations: Sequence[Recommendation], changes: Changes | None = None) -> None:
-        """Write the decisions that differ from those written last, and that these workloads are there.
+        """Write the decisions that differ from the last written ones, and note that these workloads are present.
 
         Raises:
             StoreError: nothing of this cycle was written.
@@ -172,7 +172,7 @@ class SqlLedger:
         known: Mapping[WorkloadId, KnownWorkload],
         news: Sequence[tuple[Recommendation, DecisionRow]],
     ) -> dict[WorkloadId, KnownWorkload]:
-        """The state of these workloads and the change that led to it, some thousands at a time."""
+        """Write the state of these workloads and their changes, some thousands at a time."""
         parts = [news[first : first + ROWS_PER_STATEMENT] for first in range(0, len(news), ROWS_PER_STATEMENT)]
         for part in parts:
             self._write_states(connection, now, known, {record.id: after for record, after in part})
@@ -211,7 +211,7 @@ class SqlLedger:
             write_scores(self._database, connection, {key: known[key.id].row for key in sums if key.id in known}, sums)
 
     def _tidy(self, connection: Connection, now: int, present: Sequence[int]) -> bool:
-        """Note which workloads are present, join old scores into days, drop what is older than it is kept.
+        """Note which workloads are present, join old scores into days, delete expired rows.
 
         Gives whether all that is too old is gone; after a long standstill the cycles share the work.
         """

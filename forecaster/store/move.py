@@ -1,4 +1,4 @@
-"""Copies a ledger into another database: some workloads at a time, each part proven before the next one begins.
+"""Copies a ledger into another database: some workloads at a time, each part verified before the next one begins.
 
 A part that is there already, row for row, is not copied again; so a move that ended early is gone on with by
 beginning it once more, and a second run over a finished one proves it again.
@@ -69,7 +69,7 @@ def _moved_shards(reading: Connection, writing: Connection) -> list[MovedTable]:
 
 
 class _Move:
-    """One table on its way."""
+    """One table while it is copied."""
 
     def __init__(self, source: Database, target: Database, table: Table, reading: Connection) -> None:
         self._source, self._target, self._table, self._reading = source, target, table, reading
@@ -86,7 +86,7 @@ class _Move:
         return MovedTable(str(self._table.name), self._rows, self._copied, self._checksum.hexdigest())
 
     def _copy(self, part: ColumnElement[bool]) -> None:
-        """The rows of some workloads: left where they are the same there, else put in the place of what is there."""
+        """Copy the rows of some workloads: unchanged where they are equal, else replacing the present ones."""
         query = select(self._table).where(part)
         rows = self._reading.execute(query).all()
         checksum = _checksum(rows)
@@ -113,7 +113,7 @@ def _spans(reading: Connection) -> Iterator[tuple[int, int]]:
 
 
 def _checksum(rows: Sequence[Row[tuple[object, ...]]]) -> bytes:
-    """Numbers count by their value, and the order of the rows does not count: databases sort text each in its way."""
+    """Compare numbers by value and ignore the order of rows: each database sorts text its own way."""
     digest = blake2b(digest_size=16)
     for line in sorted(repr(tuple(row)) for row in rows):
         digest.update(line.encode())

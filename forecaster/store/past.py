@@ -83,7 +83,7 @@ def _near(before: float | None, after: float | None) -> bool:
 
 IDENTITY_COLUMNS = tuple(workloads.c[name] for name in WorkloadId._fields)
 BUCKET = timedelta(hours=6)
-"""Scores of so many hours fade alike."""
+"""Length of the periods whose scores fade alike."""
 SCORES_BACK = timedelta(days=7)
 """Beyond, with a half-life of a day, less than a hundredth is left."""
 
@@ -112,7 +112,7 @@ class FadedScores(NamedTuple):
 
 
 def latest_decisions(connection: Connection, count: int) -> Iterator[PastDecision]:
-    """Yield the latest decisions of each workload, at most so many, the oldest first."""
+    """Yield the latest decisions of each workload, at most `count`, the oldest first."""
     other = decisions.alias()
     least = (
         select(other.c.at)

@@ -117,7 +117,7 @@ def join_hours(database: Database, connection: Connection, now: int) -> None:
 
 
 def _adding(database: Database) -> Any:
-    """An INSERT into `scores` that adds to a row that is there already."""
+    """Return an INSERT into `scores` that adds to an existing row."""
     insert = database.insert(scores)
     added = {name: scores.c[name] + insert.excluded[name] for name in SUMS}
     return insert.on_conflict_do_update(index_elements=list(scores.primary_key), set_=added)

@@ -1,4 +1,4 @@
-"""ShardStates: what was learned of the workloads of each shard, in SQLite or PostgreSQL."""
+"""ShardStates: state learned from the workloads of each shard, in SQLite or PostgreSQL."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class ShardStates:
         self._database, self._keys = Database(address), keys
 
     def read(self) -> StoredShards:
-        """Read what was learned; rows that are damaged, or that no key of ours signed, are refused and not known.
+        """Read the learned states; rows that are damaged, or not signed by a key of ours, are refused.
 
         Raises:
             StoreError: the database cannot be read.

@@ -78,7 +78,7 @@ def is_signed(content: bytes) -> bool:
 
 
 def inflated(content: bytes) -> bytes:
-    """Decompress what may be forged, of zlib or gzip. Raises zlib.error, TypeError."""
+    """Decompress possibly forged content, of zlib or gzip. Raises zlib.error, TypeError."""
     stream = zlib.decompressobj(EITHER_FORMAT)
     decompressed = stream.decompress(content, MAX_BYTES)
     if not stream.eof:

@@ -1,4 +1,4 @@
-"""The rings on disk, so that a restart asks only for what it missed.
+"""The rings on disk, so that a restart reads only what it missed.
 
     magic, 8 bytes | size of the header, 4 | header, JSON | kept columns of all rings, float32 | checksum, 4
 
@@ -158,7 +158,7 @@ class _Content:
         self._checksum = 0
 
     def read(self, size: int) -> bytearray:
-        """The next bytes; refused before memory is taken for what is not there."""
+        """Return the next bytes; refused before memory is allocated for missing ones."""
         if size > self._left:
             raise StoreError("it is cut off")
         self._left -= size
@@ -168,7 +168,7 @@ class _Content:
         return part
 
     def check(self) -> None:
-        """Refuse content that is not what was written."""
+        """Refuse content that differs from the written one."""
         expected = self._checksum
         if CHECKSUM.unpack(self.read(CHECKSUM.size)) != (expected,):
             raise StoreError("it is damaged: the checksum differs")

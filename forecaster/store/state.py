@@ -1,4 +1,4 @@
-"""The state directory and its settings: what was observed of workloads, and whether anything can be written there."""
+"""The state directory and its settings: observations of workloads, and whether the directory is writable."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class ObservedFile(Generic[State]):
             ) from error
 
     def load(self) -> bool:
-        """Take over what was kept; whether there was anything.
+        """Restore the stored state; return whether there was any.
 
         Raises:
             StoreError: it cannot be read, is damaged, or signed by another release; nothing was taken over.

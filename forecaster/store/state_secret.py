@@ -51,7 +51,7 @@ class StateSecret:
         return StateKeys.of_text(text, f"Secret {self.name}")
 
     def read(self, entry: str) -> bytes:
-        """Read one entry; nothing where there is none.
+        """Read one entry; empty without one.
 
         Raises:
             StoreError: the Secret cannot be read.
@@ -107,7 +107,7 @@ class CheckpointedState(Protocol):
         """Epoch seconds of the last evaluation time that was decided."""
 
     def encoded_within(self, max_bytes: int, pack: Callable[[bytes], bytes]) -> tuple[bytes, bytes, tuple[str, ...]]:
-        """Encode and pack what fits into `max_bytes`; name what is left out."""
+        """Encode and pack the part that fits into `max_bytes`; name the parts left out."""
 
 
 class ReadCheckpoint(NamedTuple):
@@ -151,7 +151,7 @@ class Checkpoint:
             self._written = observed
 
     def decoded(self, content: bytes) -> ReadCheckpoint:
-        """Return what an earlier pod has learned, and what it wrote into the Secret.
+        """Return an earlier pod's learned state, as it wrote it into the Secret.
 
         Raises:
             StoreError: it is damaged, not signed by our key, of another cluster or a later version.

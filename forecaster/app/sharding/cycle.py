@@ -1,4 +1,4 @@
-"""The cycle of all shards: which workloads there are, what the shards decided, one table, one record, one writer."""
+"""The cycle of all shards: the workloads, the decisions of the shards, one table, one record, one writer."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class ShardedCycle:
     """Longest time for the shards of one evaluation time."""
     tracker: WorkloadTracker = field(default_factory=WorkloadTracker)
     started: dict[WorkloadId, tuple[StartedPod, ...]] = field(default_factory=dict)
-    """Pods that have become ready, of which no shard has heard yet; as many of each workload as a lead time counts."""
+    """Pods that became ready and were not sent to a shard yet; per workload as many as a lead time needs."""
     sizes: SentSizes = field(default_factory=SentSizes)
     sizes_sent: dict[int, datetime] = field(default_factory=dict)
     """Evaluation time up to which each shard has sent the sizes of its workloads."""
@@ -89,7 +89,7 @@ class ShardedCycle:
         return self.settings.policies
 
     def divide(self, shards: int) -> None:
-        """Have so many shards from the next cycle on."""
+        """Divide the fleet into `shards` shards from the next cycle on."""
         if shards != self.learned.shards:
             self.learned.divide(shards)
             self.sizes_sent.clear()
@@ -180,7 +180,7 @@ class ShardedCycle:
         return placed(id_.namespace, self.learned.shards)
 
     def _merged(self, targets: Targets, answers: ShardAnswers, now: datetime) -> DecidedRows:
-        """One decision about every workload that is there; it is held where its shard did not say."""
+        """Return one decision about every present workload; it is held where its shard has no answer."""
         workloads = targets.inventory.workloads
         if targets.down:
             return held_all(workloads, Reason.SOURCE_DOWN, targets.down, now)
@@ -199,7 +199,7 @@ placed = lru_cache(maxsize=1 << 16)(shard_of)
 
 
 STAYS_HERE = ("state", "serving", "keda", "remote_write", "acting", "floor", "scale", "resize", "replicas", "sharding")
-"""Sections that are none of a worker's business, with the addresses and files of secrets that they name."""
+"""Sections that workers do not get, with the addresses and files of secrets that they name."""
 V = TypeVar("V")
 
 
@@ -275,7 +275,7 @@ def merged_decisions(
     sizes: Sequence[Resize | Hold | None],
     why_missing: Callable[[Workload], str],
 ) -> DecidedRows:
-    """One decision about each workload: a part has those in its rows, all others are held, `why_missing` says why."""
+    """Return one decision about each workload: a part has those in its rows, others are held with `why_missing`."""
     answered = np.zeros(len(workloads), np.bool_)
     for rows, _ in parts:
         answered[rows] = True

@@ -85,7 +85,7 @@ def sizes_of(tasks: Mapping[int, ShardTask]) -> dict[int, int]:
 
 @dataclass(slots=True)
 class DaskExecutor:
-    """Each shard where it ran last, if that worker is there; else on another one.
+    """Runs each shard on its last worker if that is present, else on another one.
 
     A worker that is lost costs its shards another start, a scheduler that is lost a new connection. What has not come
     in a part of the time is begun once more on workers that have nothing left to do. What was learned is with the
@@ -226,13 +226,13 @@ class ShardRound:
         return ran
 
     def cancel(self) -> None:
-        """Want no more of what has not come."""
+        """Cancel the shards that are not done."""
         with suppress(*WORKER_ERRORS):
             self.client.cancel([future for future in self.shards if not future.done()])
 
 
 def executor(settings: ShardingSettings) -> DaskExecutor:
-    """One on the cluster of the settings."""
+    """Return an executor on the cluster of the settings."""
     return DaskExecutor(settings.scheduler, security_of(settings))
 
 

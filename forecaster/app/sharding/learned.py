@@ -68,7 +68,7 @@ class LearnedShards:
     _written: dict[int, ShardState] = field(default_factory=dict)
 
     def restore(self) -> None:
-        """Take over what lies in the database, once.
+        """Restore the states in the database, once.
 
         Raises:
             StoreError: it cannot be read.
@@ -97,15 +97,15 @@ class LearnedShards:
         self.by_shard[shard] = learned
 
     def divide(self, shards: int) -> None:
-        """Have so many shards from now on; each takes over what was learned of its namespaces."""
+        """Divide the fleet into `shards` shards from now on; each gets the learned state of its namespaces."""
         if shards != self.shards:
             self.by_shard, self.shards = divided(self.by_shard, shards), shards
 
     def save(self) -> None:
-        """Write what has changed.
+        """Write changed states.
 
         Raises:
-            StoreError: it cannot be written, and will be next time.
+            StoreError: they cannot be written; they will be next time.
         """
         if not self.read:
             raise StoreError("the learned state of shards was not read yet, so nothing is written over it")
@@ -202,7 +202,7 @@ def repartitioned(persisted: Iterable[bytes], place: Place) -> dict[int, bytes]:
 
 
 def _joined(parts: Sequence[PersistedObservations]) -> PersistedObservations:
-    """All of them as one."""
+    """Join the parts."""
     return PersistedObservations(
         version=VERSION,
         images=_images(parts),

@@ -58,7 +58,7 @@ class ShardTask(NamedTuple):
     learned: ShardState | None
     """State learned until then, if any."""
     sizes_since: datetime | None = None
-    """The evaluation time since which sizes that have changed are wanted; None: all of them."""
+    """Evaluation time since which changed sizes are requested; None: all of them."""
     share: float = 1.0
     """Share of a process's time, 0-1, that this shard may use."""
 
@@ -74,7 +74,7 @@ class ShardTask(NamedTuple):
 
     @property
     def is_alone(self) -> bool:
-        """Whether what was learned is left out."""
+        """Whether the learned state is left out."""
         return self.learned is not None and not self.learned.observed
 
 
@@ -204,7 +204,7 @@ def _goes_on(decided: _DecidedShard | None, task: ShardTask) -> bool:
 
 
 def new_cycle(task: ShardTask, source: PrometheusSource) -> Cycle:
-    """The cycle of a shard that this process has not run, with what was learned elsewhere."""
+    """Return the cycle of a shard new to this process, with the state learned elsewhere."""
     settings, at = task.settings, task.inventory.at
     observed = nothing_observed(settings)
     origins = origins_of(source)
@@ -247,7 +247,7 @@ class UnknownShard(NamedTuple):
 
 
 class Executor(Protocol):
-    """Runs shards; what is not there in time is left out."""
+    """Runs shards; results that are late are left out."""
 
     @property
     def processes(self) -> int:
@@ -263,11 +263,11 @@ class Executor(Protocol):
         """
 
     def close(self) -> None:
-        """Give back what is held open."""
+        """Release held resources."""
 
 
 def tried(cycles: ShardCycles, task: ShardTask) -> ShardResult | ShardFailure | UnknownShard:
-    """The boundary of a shard: what is wrong with one stops no other."""
+    """Run a shard within a boundary: its failure stops no other shard."""
     try:
         return cycles.run(task) or UnknownShard(task.shard)
     except Exception as error:  # noqa: BLE001  as above
@@ -276,7 +276,7 @@ def tried(cycles: ShardCycles, task: ShardTask) -> ShardResult | ShardFailure | 
 
 @dataclass(slots=True)
 class LocalExecutor:
-    """One shard after the other, in this process."""
+    """Runs one shard after the other, in this process."""
 
     cycles: ShardCycles = field(default_factory=ShardCycles)
 

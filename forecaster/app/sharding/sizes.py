@@ -40,14 +40,14 @@ class SizeTimes:
     """[row] epoch seconds."""
 
     def follow(self, fleet: DecidedRows) -> None:
-        """Take over what was decided at another evaluation time."""
+        """Note the sizes of another evaluation time."""
         before = rows_before(self.ids, fleet.ids)
         other = (fleet.size_ids != taken(self.size_ids, before, 0)) | (before < 0)
         self.changed = np.where(other, fleet.at.timestamp(), taken(self.changed, before, NEVER_SENT))
         self.ids, self.size_ids = fleet.ids, fleet.size_ids
 
     def since(self, last_sent: datetime | None, fleet: DecidedRows, rows: int) -> ShardSizes:
-        """Return what has changed of the first so many rows since that evaluation time; all where there was none."""
+        """Return changed sizes of the first `rows` rows since that evaluation time; all without one."""
         news = np.flatnonzero(self.changed[:rows] > (last_sent.timestamp() if last_sent else NEVER_SENT)).tolist()
         return ShardSizes(news, [fleet.resources(row) for row in news])
 

@@ -1,4 +1,4 @@
-"""The protocol `externalscaler.ExternalScaler`: its calls, and what the metadata of a trigger asks for."""
+"""The protocol `externalscaler.ExternalScaler`: its calls, and the metadata of a trigger."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class ScalerService:
         return wire.GetMetricsResponse(metricValues=[metric])
 
     async def is_active(self, ref: Reference, context: Context) -> wire.IsActiveResponse:
-        """Whether there is, or soon will be, something to do."""
+        """Answer whether there is work, or soon will be."""
         trigger = await self._trigger(ref, context)
         return wire.IsActiveResponse(result=self._scaler.active(trigger, await self._known(trigger, context)))
 
@@ -164,7 +164,7 @@ class Trigger(NamedTuple):
 
 
 def parse_trigger(namespace: str, scaled_object: str, metadata: Mapping[str, str]) -> Trigger | NotNamed:
-    """The trigger of a ScaledObject; it reads only workloads of its own namespace.
+    """Return the trigger of a ScaledObject; it reads only workloads of its own namespace.
 
     Metadata: `workload` (default: the ScaledObject's own name), `kind`, `metric` (default: demand), `signal` and
     `target` (for demand, both needed), `activationTarget` (default: 0). What KEDA itself reads, such as
@@ -218,7 +218,7 @@ class TriggerValues:
         """Instants since when each trigger has been answered without its HPA, which KEDA makes."""
 
     def value(self, trigger: Trigger) -> Answer | NotThere:
-        """The number now, or why there is none.
+        """Return the present number, or why there is none.
 
         Without knowledge the present count is kept: at zero that is 0, which wakes nothing and is no load that anything
         was said of; while the HPA of a new ScaledObject is not read yet it is the target times the count.
@@ -243,7 +243,7 @@ class TriggerValues:
         return value
 
     def active(self, trigger: Trigger, value: OfferedValue) -> bool:
-        """Does the workload have, or soon have, more to do than the trigger's activation?
+        """Whether the workload has, or soon will have, more work than the trigger's activation.
 
         Demand is that at the lead time, so a workload at zero is woken before its load arrives. A count that is kept
         for want of knowledge stays active whatever the activation: ignorance scales nothing to zero. Nor does a signal

@@ -1,4 +1,4 @@
-"""Brings the tables of a database to the form that this forecaster knows, one numbered revision after the other.
+"""Migrates the tables of a database to this version, one numbered revision after the other.
 
 Alembic runs the revisions in `versions`; it is imported only where there is something to do. A revision adds what the
 forecaster before it can ignore: replicas of two versions share one database while the one takes over from the other.
@@ -16,7 +16,7 @@ LOCK = 0x666F7265
 
 
 def version_of(connection: Connection) -> int:
-    """The revision of a database's tables: 0 where there are none, 1 where they are older than revisions."""
+    """Return the revision of a database's tables: 0 without tables, 1 for tables from before revisions."""
     there = inspect(connection).get_table_names()
     if "alembic_version" in there:
         version = connection.scalar(text("SELECT version_num FROM alembic_version"))

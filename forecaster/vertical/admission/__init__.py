@@ -1,4 +1,4 @@
-"""Would the cluster accept these requests and limits, what would they change, and what is advised: pure.
+"""Whether the cluster would accept requests and limits, their effect, and the advice: pure.
 
 `prove` passes a recommendation through every rule of `vertical.cluster_rules`; `advise` adds severity and costs to it.
 How a size is chosen is in `vertical.sizing`.

@@ -1,4 +1,4 @@
-"""Advice for one workload: what it has, what is recommended, how far off that is, and whether the cluster takes it.
+"""Advice for one workload: its present and recommended size, the distance between them, and the cluster's answer.
 
 `patch` and `kustomization` write it as a strategic-merge patch a workload and an overlay of all of them.
 """
@@ -33,7 +33,7 @@ AMOUNTS = (("cpu", "cpu_request"), ("cpu", "cpu_limit"), ("memory", "memory_requ
 
 
 def rounded(resources: Resources) -> Resources:
-    """Return the resources rounded up; what is not set stays so."""
+    """Return the resources rounded up; unset ones stay unset."""
     units = (whole_millicores, whole_millicores, whole_mebibytes, whole_mebibytes)
     pairs = zip(resources.amounts, units, strict=True)
     return Resources(*(None if amount is None else up(amount) for amount, up in pairs))
@@ -85,7 +85,7 @@ class Advice:
 
     @property
     def applied(self) -> Resources | None:
-        """The sums of `values`: what one pod would really have. None where nothing would be written."""
+        """Sums of `values`: the resources that one pod would have. None where nothing would be written."""
         return None if self.values is None else sum_of(self.values)
 
     def cost_a_month(self, resources: Resources, prices: Prices) -> float | None:
@@ -108,7 +108,7 @@ def advise(
     previous: Resources | None = None,
     terms: ApplyTerms = ROLLED_OUT,
 ) -> Advice:
-    """Advice from a recommendation and what is known of the cluster."""
+    """Return advice from a recommendation and the known facts about the cluster."""
     decided = recommendation.resources
     holding = Advice(
         id=recommendation.id,
@@ -179,7 +179,7 @@ def severity_between(now: Resources, recommended: Resources) -> Severity:
 
 
 def moved(before: Resources, after: Resources, share: float) -> bool:
-    """Whether an amount differs by more than a share of what it was, appears, or goes away."""
+    """Whether an amount changes by more than a share of its former value, appears, or disappears."""
     for old, new in zip(before.amounts, after.amounts, strict=True):
         if old is None or new is None:
             if old is not new:
@@ -190,7 +190,7 @@ def moved(before: Resources, after: Resources, share: float) -> bool:
 
 
 def sum_of(values: ProposedRequirements) -> Resources:
-    """One pod's sums, or what it states as a whole; a limit only where every container has one."""
+    """Return one pod's sums, or its own values as a whole; a limit only where every container has one."""
     values = {WHOLE_POD: values[WHOLE_POD]} if WHOLE_POD in values else values
     sums: list[float | None] = []
     for name in COMPUTE:
@@ -250,7 +250,7 @@ def _block(values: Requirements) -> dict[str, Any]:
 
 
 def file_name(advice: Advice) -> str:
-    """One patch a file, within its folder: labels of series may hold what no name of an object does.
+    """Return the file name of a patch: labels of series may hold characters that no object's name has.
 
     Namespaces and kinds have dashes and no dots, so that no two workloads share a file.
     """

@@ -33,7 +33,7 @@ class Verdict(StrEnum):
 
 
 class Finding(NamedTuple):
-    """The rule, what it says, and the sentence with the values."""
+    """A rule, its result, and the sentence with the values."""
 
     rule: str
     verdict: Verdict
@@ -105,7 +105,7 @@ def qos(pod: Pod, before: Pod, context: AdmissionContext) -> Iterator[Finding]:
 
 
 def quotas(pod: Pod, before: Pod, context: AdmissionContext) -> Iterator[Finding]:
-    """Every quota of the namespace, while the change is under way."""
+    """Check every quota of the namespace, while the change is under way."""
     if context.quotas is None:
         yield unknown(QUOTA, "the namespace's ResourceQuotas are not known")
         return

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from forecaster.vertical.recommenders.live_vpa import VpaSizes
 
 POD = "pod"
-"""Name of the one container that stands for all of a pod, where they are not known."""
+"""Name of the single container that represents a pod whose containers are not known."""
 
 HEADROOM = "forecaster-headroom"
 """Prefix of the names of headroom Deployments and their ReplicaSets."""
@@ -37,7 +37,7 @@ ONE_BY_ONE = Rollout(surge=0, unavailable=1)
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Objects by namespace or workload; None is what was not read."""
+    """Objects by namespace or workload; None was not read."""
 
     nodes: tuple[Node, ...] | None = None
     residents: tuple[Resident, ...] = ()
@@ -73,7 +73,7 @@ class Cluster:
         containers: Mapping[str, Resources] | None = None,
         terms: ApplyTerms = ROLLED_OUT,
     ) -> AdmissionContext:
-        """The admission context of a workload with so many replicas; `containers` as they are, where known."""
+        """Return the admission context of a workload with these replicas; `containers` as they are, if known."""
         id_ = workload.id
         rollout = self.rollouts.get(id_, ONE_BY_ONE if id_.kind in REPLACED_ONE_BY_ONE else Rollout())
         namespace = id_.namespace
@@ -101,7 +101,7 @@ class Cluster:
 
 
 def requirements_of(resources: Resources) -> Requirements:
-    """Cores and bytes in milli-units, rounded up to what an object can hold."""
+    """Convert cores and bytes to milli-units, rounded up to a value that an object can hold."""
     requests, limits = (
         {name: milli_of(name, value) for name, value in zip(COMPUTE, amounts, strict=True) if value is not None}
         for amounts in (resources.amounts[0::2], resources.amounts[1::2])
@@ -117,7 +117,7 @@ def milli_of(name: str, value: float) -> int:
 
 
 def split(resources: Resources, template: Pod) -> ProposedRequirements | str:
-    """A pod's recommended sums over its containers, each by its share of what is stated today; or why not.
+    """Divide a pod's recommended sums among its containers, by their present shares; or say why not.
 
     Sidecars keep what they have, and so does a resource that a container does not state, or of which there is no sum.
     """

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from forecaster.vertical.cluster_rules.pod import Container
 
 ProposedRequirements: TypeAlias = Mapping[str, Requirements]
-"""New requests and limits of cpu and memory by container; what it leaves out stays as it is."""
+"""New requests and limits of cpu and memory by container; those left out stay unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class AdmissionContext:
 
 
 WHOLE_POD = "the pod"
-"""Name under which sizes have what a pod states for itself as a whole; no container can be called so."""
+"""Name for a pod's own sizes as a whole; no container can be called so."""
 PART_SIZED = "it states its resources as a whole, and not each of its containers has a size"
 
 

@@ -38,7 +38,7 @@ class FreeCapacity:
     desired: int
     now: int
     per_new_node: int
-    """Pods that one more node of the roomiest kind takes, its daemons already on it; 0: not even one."""
+    """Pods that one more node of the largest kind takes, its daemons already on it; 0: not even one."""
     refused: tuple[str, ...] = ()
     """Filters that excluded nodes, with the number of nodes."""
     preempted: tuple[Preemption, ...] = ()

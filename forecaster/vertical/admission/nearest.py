@@ -1,4 +1,4 @@
-"""The nearest values that every rule admits, for a recommendation that one of them refuses.
+"""Nearest values that every rule admits, for a recommendation that one of them refuses.
 
 First up, then down: minimums and ratios raise requests, whole CPUs round up; then maximums, quotas and nodes shrink
 what is too much, in proportion, never below a minimum. Each resource is moved alone. The proof checks the result, so

@@ -53,7 +53,7 @@ def conditions_of(expressions: Iterable[Mapping[str, Any]] | None) -> tuple[Labe
 
 
 def conditions_on(labels: Labels) -> tuple[LabelCondition, ...]:
-    """Conditions that only these values of these labels meet."""
+    """Return conditions that only these values of these labels meet."""
     return tuple(LabelCondition(key, "In", (value,)) for key, value in sorted(labels.items()))
 
 
@@ -111,7 +111,7 @@ class Toleration:
 
 @dataclass(frozen=True, slots=True)
 class NodeTerm:
-    """All of these together; a term without any matches no node."""
+    """Conditions that must hold together; a term without any matches no node."""
 
     labels: tuple[LabelCondition, ...] = ()
     fields: tuple[LabelCondition, ...] = ()
@@ -147,7 +147,7 @@ class Placement:
     namespace: str = ""
     node_selector: Mapping[str, str] = field(default_factory=dict)
     node_terms: tuple[NodeTerm, ...] | None = None
-    """Required node affinity: at least one of these; None where there is none."""
+    """Required node affinity: at least one of these terms; None without node affinity."""
     tolerations: tuple[Toleration, ...] = ()
     spread: tuple[TopologySpread, ...] = ()
     pod_affinity: tuple[PodAffinityTerm, ...] = ()

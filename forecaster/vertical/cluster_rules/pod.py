@@ -1,4 +1,4 @@
-"""A pod as far as the cluster's rules look at it, and what it requests and is limited to as a whole.
+"""A pod as the cluster's rules read it, and its requests and limits as a whole.
 
 Init containers, sidecars, requests of the pod itself, overhead and resizes count (§6.6).
 """
@@ -31,7 +31,7 @@ class Requirements:
 
     @property
     def is_empty(self) -> bool:
-        """No entry at all."""
+        """Whether there is no entry."""
         return not self.requests and not self.limits
 
 
@@ -58,7 +58,7 @@ class ContainerStatus:
     limits: Amounts | None = None
     allocated: Amounts | None = None
     has_resources: bool = False
-    """Whether there is a `resources` block at all; very old nodes have none."""
+    """Whether there is a `resources` block; very old nodes have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ def _applied_limits(status: ContainerStatus) -> _Reported:
 def _aggregated(
     pod: Pod, server: Server, stated: OfContainer, *stages: Callable[[ContainerStatus], _Reported]
 ) -> dict[str, int]:
-    """The largest of what the pod states and of each stage of a resize that the node reports, the last one last."""
+    """Return the largest of the pod's own value and of each stage of a resize reported by the node, in this order."""
     if server.sums_before_comparing:
         sums = [total(pod, partial(_as_reported, pod, stated, stage)) for stage in stages]
         return largest(sums if pod.status.resize_infeasible else [total(pod, stated), *sums])

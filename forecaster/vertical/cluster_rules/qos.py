@@ -55,7 +55,7 @@ def _class_of_resource(block: Requirements, name: str) -> QosClass:
 
 
 def _agreed(classes: Iterable[QosClass]) -> QosClass:
-    """The class all of them share; Burstable where they differ, BestEffort where there are none."""
+    """Return the common class; Burstable where classes differ, BestEffort without any."""
     different = set(classes)
     if len(different) > 1:
         return QosClass.BURSTABLE
@@ -111,7 +111,7 @@ def _memory_request(container: Container) -> int:
 
 
 def share_of_pod_level(pod: Pod, server: Server) -> int:
-    """Each container's equal part of what the pod requests beyond its containers."""
+    """Return each container's equal part of the pod's request beyond its containers."""
     if not server.has_pod_level_resources or not pod.pod_level_requests.get(MEMORY_RESOURCE):
         return 0
     stated = total(pod, lambda container: container.resources.requests).get(MEMORY_RESOURCE, 0)

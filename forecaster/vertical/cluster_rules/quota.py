@@ -1,4 +1,4 @@
-"""ResourceQuotas: what a pod is charged, what must be stated, what no longer fits (§6.8)."""
+"""ResourceQuotas: the charge of a pod, values that must be stated, and the limits (§6.8)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _RULE = "quota"
 MUST_STATE = frozenset({"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})
-"""If a quota tracks one of these, every container must set it. Not so for any other resource."""
+"""If a quota tracks one of these, every container must set it; other resources may be left out."""
 _PODS = (
     frozenset({"count/pods", "pods", "ephemeral-storage", "requests.ephemeral-storage", "limits.ephemeral-storage"})
     | MUST_STATE
@@ -87,7 +87,7 @@ def times_fitting(quota: Quota, growth: Amounts, count: int) -> int:
 
 
 def charged_with(quota: Quota, growth: Amounts, times: int) -> Quota:
-    """Return the quota after so many changes with this growth."""
+    """Return the quota after `times` changes with this growth."""
     return replace(quota, used=added(quota.used, {name: times * milli for name, milli in growth.items()}))
 
 
@@ -110,7 +110,7 @@ def _exceeded(quota: Quota, growth: Amounts) -> Iterator[Refusal]:
 
 
 def usage(pod: Pod, server: Server = LATEST_SERVER) -> dict[str, int]:
-    """Rules §6.8: what one living pod is charged, under every name a quota may use."""
+    """Rules §6.8: return the charge of one living pod, under every name that a quota may use."""
     requests, limits = pod_requests(pod, server, status=True), pod_limits(pod, server, status=True)
     return {"count/pods": MILLI, "pods": MILLI, **_named(requests, limits)}
 
@@ -139,7 +139,7 @@ def unstated(quota: Quota, pod: Pod, server: Server = LATEST_SERVER) -> dict[str
 
 
 def matches(quota: Quota, pod: Pod, server: Server = LATEST_SERVER) -> bool:
-    """Whether this quota is about this pod at all."""
+    """Whether this quota covers this pod."""
     return bool(quota.tracked) and all(_in_scope(scope, pod, server) for scope in quota.scopes)
 
 

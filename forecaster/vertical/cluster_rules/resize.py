@@ -43,7 +43,7 @@ def resize(old: Pod, new: Pod, server: Server = LATEST_SERVER) -> ResizeAnswer:
 
 
 def _with_kept_block(old: Pod, new: Pod, server: Server) -> Pod:
-    """Until 1.35 a resize never reaches the pod-level block; since 1.37 a client that does not know it keeps it."""
+    """Until 1.35 a resize never reaches the pod-level block; since 1.37 a client without that field keeps it."""
     lost = new.pod_level is None and server.completes_pod_level
     return replace(new, pod_level=old.pod_level) if lost or not server.resizes_pod_level else new
 
@@ -90,7 +90,7 @@ def _pod_level_refusals(old: Pod, new: Pod) -> Iterator[Refusal]:
 
 
 def _changed_policies(old: Pod, new: Pod) -> list[Refusal]:
-    """Resize policies are immutable, and looked at before the resources; what is not stated is NotRequired."""
+    """Resize policies are immutable, and checked before the resources; the default is NotRequired."""
     pairs = zip(old.every_container(), new.every_container(), strict=True)
     return [
         Refusal(RESIZE_POLICY, before.name, f"the resize policy of {name} cannot be changed after creation")

@@ -33,7 +33,7 @@ def milli_of(text: str) -> int:
 
 
 def whole(milli: int) -> int:
-    """Rules §6.1: whole units, rounded up; what the API's code takes for a value."""
+    """Rules §6.1: return whole units, rounded up, as the API's code reads a value."""
     return -(-milli // MILLI)
 
 
@@ -57,7 +57,7 @@ def largest(lists: Iterable[Amounts]) -> dict[str, int]:
 
 
 def filled(amounts: Amounts, defaults: Amounts) -> dict[str, int]:
-    """`amounts`, and the defaults of what they lack."""
+    """Return `amounts`, completed by defaults."""
     return {**defaults, **amounts}
 
 
@@ -68,7 +68,7 @@ def text_of(milli: int, resource: str) -> str:
 
 
 def texts(amounts: Amounts) -> dict[str, str]:
-    """Every amount as a manifest writes it."""
+    """Return every amount in a manifest's notation."""
     return {name: text_of(milli, name) for name, milli in amounts.items()}
 
 

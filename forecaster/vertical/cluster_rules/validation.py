@@ -49,7 +49,7 @@ def with_early_defaults(pod: Pod, server: Server = LATEST_SERVER) -> Pod:
 
 
 def with_late_defaults(pod: Pod, server: Server = LATEST_SERVER) -> Pod:
-    """After admission has changed the pod: what its pod-level block leaves out."""
+    """Complete the containers from the pod-level block, after admission has changed the pod."""
     if not server.completes_pod_level or pod.pod_level is None or pod.pod_level.is_empty:
         return pod
     return _with_pod_level_limits(_with_pod_level_requests(_with_huge_page_limits(pod)))
@@ -69,7 +69,7 @@ def _with_huge_page_limits(pod: Pod) -> Pod:
 
 
 def _with_pod_level_requests(pod: Pod) -> Pod:
-    """A missing request is what the containers need together or, where they ask for none, the pod's limit."""
+    """Fill in a missing pod-level request: the containers' sum or, where they request none, the pod's limit."""
     block = pod.pod_level or Requirements()
     needed = total(pod, lambda container: container.resources.requests)
     from_containers = {name: milli for name, milli in needed.items() if is_pod_level(name) and is_overcommittable(name)}

@@ -34,7 +34,7 @@ class PoolWindow:
     """Pods of each workload in the scenario that needs this much."""
     packing: Packing
     unasked_cpu: float
-    """Part of the requested CPU that no replica asks for yet, beside that of the pods that are there."""
+    """Part of the requested CPU that no replica requests yet, beside that of the present pods."""
     unasked_memory: float
 
 
@@ -54,7 +54,7 @@ class PoolForecast:
 
     @property
     def peak(self) -> PoolWindow | None:
-        """The window that needs most nodes; the first of those that need the same, by what is requested."""
+        """Return the window that needs most nodes; the first of equals, by requests."""
         return max(
             self.windows, key=lambda window: (window.packing.new_nodes, window.requested_cpu.value), default=None
         )
@@ -89,7 +89,7 @@ class _Present:
         return _requested(resident for resident in self.residents if resident.workload not in workloads)
 
     def requested(self, replicas: Floats) -> tuple[Floats, Floats]:
-        """Return cores and bytes [member + 1, sample] of so many replicas; the last row is pods without a forecast."""
+        """Return cores and bytes [member + 1, sample] of these replicas; the last row is pods without a forecast."""
         cpu = _column([member.cpu for member in self.members])
         memory = _column([member.memory for member in self.members])
         fixed_cpu, fixed_memory = (np.full((1, replicas.shape[1]), value) for value in self.fixed)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 PRIORITY_CLASS = HEADROOM
 PRIORITY = -10
-"""Below every pod that states none, and not below what the cluster autoscaler still adds nodes for (its default
+"""Below the default priority of pods, and still high enough for the cluster autoscaler to add nodes (its default
 `--expendable-pods-priority-cutoff` is -10)."""
 _UNIT_CPU, _UNIT_MEMORY = 0.1, 64 * 2**20
 LABEL_MAX = 63
@@ -159,7 +159,7 @@ def _shape(placeholders: Headroom, pool: Pool, image: str) -> dict[str, Any]:
 
 
 def _label(name: str) -> str:
-    """A pool's name as part of an object's name and as a label; what is too long ends in a digest of the name."""
+    """Return a pool's name as part of an object's name and as a label; a long one ends in a digest of the name."""
     label = "".join(sign if sign.isascii() and sign.isalnum() else "-" for sign in name.lower()).strip("-")
     if len(label) > LABEL_MAX:
         digest = sha256(name.encode()).hexdigest()[:8]

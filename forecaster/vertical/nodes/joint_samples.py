@@ -50,7 +50,7 @@ class DemandWindow:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JointSum:
-    """One quantile of a sum, and what it would be under the two extremes of dependence."""
+    """One quantile of a sum, and its values under the two extremes of dependence."""
 
     value: float
     independent: float

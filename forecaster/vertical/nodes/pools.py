@@ -29,7 +29,7 @@ class Member:
     """One workload of a pool."""
 
     workload: str
-    """Its path: namespace, kind and name."""
+    """Path of the workload: namespace, kind and name."""
     pod: Pod
     replicas: int
     per_pod: float | None = None
@@ -48,7 +48,7 @@ class Member:
         return float(self._request(MEMORY_RESOURCE))
 
     def replicas_for(self, demand: Floats) -> Floats:
-        """Pods for each total demand of CPU in cores: what its autoscaler will ask for, within its bounds.
+        """Return the pods for each total demand of CPU in cores: the count of its autoscaler, within its bounds.
 
         An HPA lets a workload without replicas be, so its minimum does not count there.
         """
@@ -112,7 +112,7 @@ class Packing:
 
 
 def pack(pool: Pool, growth: Iterable[tuple[Member, int]], residents: Sequence[Resident], server: Server) -> Packing:
-    """Nodes to add for so many more pods of each member, the largest pods first.
+    """Return the nodes to add for `growth` more pods of each member, the largest pods first.
 
     New nodes are like the pool's template, with the daemons of that node on them.
     """
@@ -135,7 +135,7 @@ class _GrowingPool:
         self.daemons = self.occupancy.daemons(self.template.name)
 
     def place(self, member: Member, count: int) -> int:
-        """Place so many pods; how many find no node, however many are added."""
+        """Place `count` pods; return how many find no node, however many nodes are added."""
         placing = Placing(member.pod, self.occupancy, self.server)
         left = count - self._fitted(placing, member, count)
         while left > 0 and self.added < MAX_NEW_NODES:
@@ -150,7 +150,7 @@ class _GrowingPool:
         return left
 
     def _another(self) -> Node:
-        """One more node, with its daemons on it."""
+        """Add one node with its daemons."""
         name = f"new-{self.name}-{self.added + 1}"
         labels = {**self.template.labels, HOSTNAME: name}
         node = replace(self.template, name=name, labels=labels, unschedulable=False)

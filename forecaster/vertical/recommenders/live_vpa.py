@@ -33,7 +33,7 @@ class VpaTarget(NamedTuple):
 
 
 class VpaSizes(NamedTuple):
-    """One VPA and what it recommends."""
+    """One VPA and its recommendation."""
 
     name: str
     mode: str

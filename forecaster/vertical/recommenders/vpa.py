@@ -55,12 +55,12 @@ class ExponentialBuckets:
 
     @cached_property
     def count(self) -> int:
-        """One more than it takes to reach the largest value."""
+        """One more than the buckets up to the largest value."""
         return math.ceil(self._steps(self.largest)) + 1
 
     @cached_property
     def ends(self) -> Floats:
-        """[bucket] what a percentile in it answers: its end, the start of the last."""
+        """[bucket] percentile's answer in it: the bucket's end, or the start of the last one."""
         starts = [self.start(bucket) for bucket in range(self.count)]
         return np.array([*starts[1:], starts[-1]])
 
@@ -101,7 +101,7 @@ class DecayingWeights:
 
     @classmethod
     def empty(cls, containers: int, buckets: ExponentialBuckets) -> DecayingWeights:
-        """No weights yet."""
+        """Return histograms without weights."""
         return cls(buckets, np.zeros((containers, buckets.count)))
 
     def move_to(self, latest: int, earliest: int) -> None:
@@ -118,7 +118,7 @@ class DecayingWeights:
         return np.asarray(np.exp2((at - self.reference) / _HALF_LIFE))
 
     def add(self, rows: Ints, values: Floats, weights: Floats) -> None:
-        """One value for each of some rows, each named once."""
+        """Add one value for each of some rows, each named once."""
         self.weights[rows, self.buckets.find_all(values)] += weights
 
     def add_all(self, part: slice, values: Floats, known: NDArray[np.bool_], weights: Floats) -> None:

@@ -48,7 +48,7 @@ def beside_hpa(workload: Workload, sizing: PodSizing, policy: VerticalPolicy) ->
 
 
 def _changed_together(sizing: PodSizing, metric: str, target: float) -> tuple[float, Target] | None:
-    """The factor on what was chosen, and the new target; None where nothing may or need be changed."""
+    """Return the factor on the chosen size, and the new target; None where neither may or need change."""
     stated = [container for container in sizing if container.now.request(metric)]
     now = sum_if_all(container.now.request(metric) for container in stated)
     chosen = sum_if_all(_chosen_request(container, metric) for container in stated)
@@ -71,7 +71,7 @@ def of_containers(workload: Workload) -> frozenset[str]:
 
 
 def request_beside_hpa(request: float, target: float, desired: float) -> tuple[float, float]:
-    """The request nearest to the desired one, and its target, that keep the scale point exactly.
+    """Return the request nearest to the desired one, and its target, that keep the scale point exactly.
 
     The scale point `request * target` stays what the owner of the HPA stated, so requests lie between it and twice it
     however often this is repeated: there is nothing that could shrink on and on.

@@ -1,4 +1,4 @@
-"""Sizes of containers with less than a day of their own: by what donors have, as wide as that deserves.
+"""Sizes of containers with less than a day of usage, from donors, with their spread as the uncertainty.
 
 Donors are containers of the same image in its namespace, else of that name in workloads called alike there, else of its
 image in three and more other namespaces, of which the largest and the smallest are left out: no tenant sizes the pods
@@ -56,7 +56,7 @@ class Donor:
 
 
 class DonorSize(NamedTuple):
-    """A size by so many donors, which share `by` with the container; `low` and `high` enclose nine of ten."""
+    """A size from `count` donors, which share `by` with the container; `low` and `high` enclose nine of ten."""
 
     size: float
     low: float
@@ -67,7 +67,7 @@ class DonorSize(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Donors:
-    """Containers that lend their sizes, by what they have in common with others."""
+    """Containers that lend their sizes, by their common properties with others."""
 
     by_degree: Mapping[str, Mapping[Hashable, Sequence[Donor]]]
     _sizes: dict[tuple[str, Hashable], dict[str, DonorSize]] = field(default_factory=dict, init=False, compare=False)
@@ -80,7 +80,7 @@ class Donors:
         return cls({by: _grouped(known, key) for by, key in _DEGREES})
 
     def sizes(self, newcomer: Donor) -> dict[str, DonorSize]:
-        """Sizes by resource from the donors that have most in common with a container; empty if there are none."""
+        """Return sizes by resource from the most similar donors; empty without donors."""
         return next(filter(None, (self._of_group(by, key(newcomer)) for by, key in _DEGREES)), {})
 
     def _of_group(self, by: str, key: Hashable) -> dict[str, DonorSize]:
@@ -101,7 +101,7 @@ class ColdStart:
     policy: VerticalPolicy
 
     def cpu(self, donated: DonorSize) -> ChosenSize:
-        """Return at least what its own hours need, and what it has: donors raise and fill in, and lower nothing."""
+        """Return at least the size for its own hours, and the present one: donors raise and never lower."""
         now, own = self.sizing.now, self.sizing.cpu
         least = max(donated.size, own.request if own else 0.0, self.policy.min_cpu)
         request = max(least, now.cpu_request or 0.0)
@@ -133,7 +133,7 @@ def with_donors(
     policies: Policies,
     alike: Callable[[WorkloadId], str],
 ) -> dict[WorkloadId, PodSizing]:
-    """`fresh`, with sizes for each cold start that has donors in `known` or `fresh`; without donors it stays as it is.
+    """Return `fresh` with sizes for cold starts that have donors in `known` or `fresh`; others stay as they are.
 
     `alike` is what the names of workloads that are called alike have in common.
     """
@@ -167,7 +167,7 @@ def with_donors(
 
 
 def donor_size(sizes: Sequence[float], by: str, quantile: float = CPU_QUANTILE) -> DonorSize | None:
-    """The quantile of what the donors have; None without donors that have anything.
+    """Return the quantile of the donors' sizes; None without sizes.
 
     Few donors that differ much say little: no more is taken than the largest of them alone would lend.
     """

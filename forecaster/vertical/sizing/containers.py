@@ -58,7 +58,7 @@ class ChosenSize:
 
 @dataclass(frozen=True, slots=True)
 class ContainerSizing:
-    """One container: what it has, what was chosen, and how many days stand behind that; `note` says why nothing was."""
+    """One container: present size, chosen size, and the days behind it; `note` says why there is none."""
 
     name: str
     now: Resources
@@ -71,7 +71,7 @@ class ContainerSizing:
     explained: Mapping[str, str] = field(default_factory=dict)
     """Basis of a size, by resource, where it is not the container's own days: donors, or runs."""
     runs: bool = True
-    """Whether it is a part of what a pod requests: no init container that ends, and not gone from its specification."""
+    """Whether it counts in the pod's requests: no init container that ends, and still in the specification."""
 
     def of(self, metric: str) -> ChosenSize | None:
         """Return the chosen size of `cpu` or `memory`."""
@@ -100,7 +100,7 @@ def choose(
 
 
 def panel_of(cpu: Floats, memory: Floats, points: int, specs: Sequence[ContainerSpec]) -> ContainerPanel:
-    """Usage [row, time], `points` to a day, beside what each container has."""
+    """Return usage [row, time], `points` to a day, with the present size of each container."""
     now = np.array([spec.resources.amounts for spec in specs], np.float64).reshape(-1, 4)
     return ContainerPanel(
         cpu=_at_least_a_day(cpu, points),

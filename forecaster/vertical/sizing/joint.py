@@ -1,4 +1,4 @@
-"""Replicas and size together, from one model of what a pod uses at a load.
+"""Replicas and size together, from one model of a pod's usage under load.
 
 A pod that carries the load `x` uses `base + per_load * x` of each resource. The total load that is forecast is shared
 by the replicas, so every count at the peak implies a size, and every size a utilization at which an HPA keeps that
@@ -25,7 +25,7 @@ _SLIVER = 1e-9
 
 
 class LoadStretch(NamedTuple):
-    """A part of the coming time, and the highest total load in it."""
+    """A part of the coming time, and its highest total load."""
 
     hours: float
     load: float
@@ -51,7 +51,7 @@ class PodModel:
 
 @dataclass(frozen=True, slots=True)
 class JointBounds:
-    """Within what replicas and the load of one pod have to stay; of sizes the cluster says what it takes."""
+    """Bounds of the replicas and of one pod's load; the cluster decides about sizes."""
 
     min_replicas: int = 1
     max_replicas: int = 100
@@ -76,7 +76,7 @@ class ResourceCosts:
 
 
 class SizePlan(NamedTuple):
-    """Pods at the peak, the requests of one in cores and bytes, what the coming time costs, and pods at the least."""
+    """Pods at the peak, the requests of one in cores and bytes, the cost, and the smallest number of pods."""
 
     replicas: int
     cpu: float
@@ -86,7 +86,7 @@ class SizePlan(NamedTuple):
 
 
 class Infeasible(NamedTuple):
-    """No count satisfies every bound; what the cheapest plan failed at."""
+    """No count satisfies every bound; the cheapest plan failed at this one."""
 
     reason: str
 

@@ -25,7 +25,7 @@ LEAST, MOST = 0.5, 2.0
 WIDENED = 0.1
 """Added to the forecast's spread: two days of one load are no closer than this."""
 _FARTHEST = 3.0
-"""Largest distance in spreads; what is farther counts as this far, so that a forecast never excludes a day for good."""
+"""Largest distance in spreads; a larger one counts as this, so that a forecast never excludes a day for good."""
 _NORMAL = {"low": 1.2816, "high": 1.6449}
 """Distance of the 10 % and the 95 % quantile from the median, in standard deviations."""
 _MIN_LOAD = 1e-9
@@ -41,9 +41,9 @@ class PeakQuantiles(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PodCounts:
-    """[row] how many pods share a total: `pods` as they are, or what an autoscaler makes of the total.
+    """[row] number of pods that share a total: the present `pods`, or an autoscaler's count for the total.
 
-    `per_pod` is the load at which that is content with one pod, NaN where the count does not follow the load.
+    `per_pod` is the load at which it needs one pod, NaN where the count does not follow the load.
     """
 
     pods: Doubles
@@ -94,7 +94,7 @@ class LoadForecast:
         )
 
     def rows(self) -> list[PodLoad]:
-        """One by one."""
+        """Return the rows one by one."""
         parts = self.ratio.tolist(), self.growth.tolist(), map(tuple, self.likeness.tolist())
         return [PodLoad(*row) for row in zip(*parts, strict=True)]
 

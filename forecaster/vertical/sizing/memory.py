@@ -44,7 +44,7 @@ UNCHANGED_WITHIN = 0.2
 
 
 def oom_floor(limit: float | None) -> float:
-    """The least limit in bytes after a kill at this one; 0 without a kill.
+    """Return the least limit in bytes after a kill at this limit; 0 without a kill.
 
     It follows from the limit of the kill and from nothing else. It is no sample, no margin is put on it, and a second
     kill at the same limit asks for the same floor again: it cannot feed on itself.
@@ -126,7 +126,7 @@ def _peak_to_cover(
 
 
 def _safe_level(coming: Peaks, kills_a_year: float) -> Doubles:
-    """[row] the lowest level with so many expected OOM kills a year; a container is killed once a day at most."""
+    """[row] lowest level with at most `kills_a_year` expected OOM kills; a container is killed at most once a day."""
     low, high = _bounds(coming)
     for _ in range(_HALVINGS):
         middle = (low + high) / 2
@@ -155,7 +155,7 @@ def limit_today(panel: ContainerPanel, policy: VerticalPolicy) -> Doubles:
 
 
 def limit_goes(panel: ContainerPanel, policy: VerticalPolicy) -> NDArray[np.bool_]:
-    """[row] whether there is a limit although the policy wants none."""
+    """[row] whether there is a limit although the policy excludes one."""
     return np.asarray(~np.isnan(panel.memory_limit) & (policy.memory_limit == "none"))
 
 

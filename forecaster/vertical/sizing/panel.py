@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ContainerPanel:
-    """Usage of the hottest pod of each container, so that a hot shard is not averaged away, and what it has today.
+    """Usage of the hottest pod of each container, so that a hot shard is not averaged away, and its present size.
 
     `cpu` in cores and `memory` in bytes [row, time], the latest column last and `points` to a day, NaN for gaps. The
     others are [row]: NaN where nothing is stated; `oom_floor` 0 without an OOM kill; `growth` of the load of one pod
@@ -51,7 +51,7 @@ class ContainerPanel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SizeColumns:
-    """[row] of one resource; NaN throughout where nothing is known.
+    """[row] sizes of one resource; NaN throughout where none is known.
 
     `over_request` is the share of the coming time above the request, or for memory the chance of a peak above it;
     `over_limit` the same of the limit; `slack` the mean of what is requested and not used; `unchanged` where
@@ -99,7 +99,7 @@ class PastDays:
 
 
 def days_of(usage: Floats, points: int, ahead: int | None = None) -> PastDays:
-    """Whole days of `points` back from the latest column; what is older than the first whole day is left out.
+    """Return whole days of `points` back from the latest column; columns before the first whole day are left out.
 
     With `ahead`, fewer points than a day, only the hours that come next: that many from the same time of each day on,
     and the last that many before now, which alone know of a change since yesterday.

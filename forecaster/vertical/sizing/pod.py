@@ -1,4 +1,4 @@
-"""Requests and limits of a workload's containers from what was chosen for each, in numbers and in words.
+"""Requests and limits of a workload's containers from their chosen sizes, in numbers and in words.
 
 Each resource of each container is sized alone; one that cannot be sized keeps what it has, with a reason.
 """

@@ -53,7 +53,7 @@ class Shares:
         return np.asarray(np.nansum(self.values * self._pieces(), axis=1))
 
     def slack(self, level: Doubles) -> Doubles:
-        """[row] mean slack: what is left below a level."""
+        """[row] mean amount left below a level."""
         return np.asarray(np.nansum(np.maximum(level[:, None] - self.values, 0) * self._pieces(), axis=1))
 
     def short(self, level: Doubles) -> Doubles:
@@ -86,7 +86,7 @@ class Peaks:
     width: Doubles
 
     def chance_above(self, levels: Doubles, days: float = 1.0) -> Doubles:
-        """[row, level] the chance that one of so many coming days has a higher peak."""
+        """[row, level] chance that one of `days` coming days has a higher peak."""
         distance = (self.logs[:, :, None] - np.log(np.maximum(levels, _MIN))[:, None, :]) / self.width[:, None, None]
         above = 1.0 / (1.0 + np.exp(np.clip(-distance, -_STEEPEST, _STEEPEST)))
         chance = np.einsum("rd,rdl->rl", self.weights, above)
@@ -130,7 +130,7 @@ class CheapestLevel(NamedTuple):
 def cheapest(
     levels: Doubles, chances: Doubles, scale: Doubles, prices: MishapPrices, hours: float, today: Doubles
 ) -> CheapestLevel:
-    """The cheapest of the `levels` [row, level] for so many hours.
+    """Return the cheapest of the `levels` [row, level] for `hours`.
 
     `chances` belong to the levels, `scale` [row] is the level that prices are relative to. `today` [row, 2] is today's
     level and its chance, NaN for none; it is kept unless another is cheaper by more than the price of a change.

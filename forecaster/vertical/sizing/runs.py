@@ -1,4 +1,4 @@
-"""Sizes of containers that run to completion: the next run is like those that were recorded, as no day is.
+"""Sizes of containers that run to completion: the next run is like the recorded ones.
 
 If the next peak of memory is exchangeable with n recorded ones, each of the n + 1 is as likely to be the largest, so it
 passes the largest of n with a chance of at most 1 / (n + 1). That is the first of Wilks' bounds without a distribution
@@ -43,7 +43,7 @@ class Runs(NamedTuple):
 
     @property
     def chance_above(self) -> float:
-        """Largest chance that the next run has a higher peak of memory than all of these."""
+        """Largest chance that the next run has a higher memory peak than all of these."""
         return 1 / (len(self.memory) + 1)
 
 

@@ -7,6 +7,6 @@ revision, down_revision = "0003", "0002"
 
 
 def upgrade() -> None:
-    """One column more, empty for what was decided before; the forecaster before it writes none."""
+    """Add one column, empty for earlier decisions; the version before it writes none."""
     for table in ("workloads", "decisions"):
         op.add_column(table, sa.Column("spare", sa.Integer))
