@@ -161,7 +161,7 @@ class Adaptive:
         return peaks
 
     def _replay(self, losses: ExpertLosses, experts: LearnedExperts, rows: npt.NDArray[np.intp], past: Past) -> None:
-        """Fill in what is learned of series from origins of the latest week, near ones and half as many far ones."""
+        """Learn from origins of the latest week, near ones and half as many far ones."""
         for windows, count in ((NEAR_WINDOWS, self.replays), (far_windows(past.day), self.replays // 2)):
             origins = origins_of(past.values.shape[1], windows, past.day, count)
             if len(origins):
@@ -214,7 +214,7 @@ class Adaptive:
 
 
 def _pasts(panel: Panel, level: Panel, experts: LearnedExperts) -> Iterator[tuple[npt.NDArray[np.intp], Past]]:
-    """Rows of series of about the same age, and what they are looked back at."""
+    """Yield rows of series of about the same age, and their past."""
     since = experts.shifted.bin - (panel.start - experts.shifted.start) // panel.step
     for rows, values, unit in alike(panel, panel.length, SERIES_PER_REPLAY):
         known = values.shape[1]
@@ -230,7 +230,7 @@ def _by_reach(windows: Sequence[StepWindow]) -> dict[int, list[StepWindow]]:
 
 
 def _ago(history: Panel, windows: Sequence[StepWindow], bins: int) -> Floats:
-    """[series, window] largest value of each window so many bins ago; NaN before the record, beyond it, and in gaps."""
+    """[series, window] largest value of each window `bins` ago; NaN before the record, beyond it, and in gaps."""
     first = history.length - bins
     if first < 0 or max(window.last for window in windows) > bins:
         return np.full((len(history), len(windows)), np.nan)

@@ -1,4 +1,4 @@
-"""Backtest: past origins, and what the prior would have said there.
+"""Backtest: past origins, and the prior's forecasts there.
 
 In the latest week origins lie denser the
 nearer they are, so that what happened lately counts more, and at no regular distance, so that a job that runs by the

@@ -52,7 +52,7 @@ class Event:
     end: datetime
 
     def __post_init__(self) -> None:
-        """Refuse what is no span."""
+        """Refuse a value that is no span."""
         if self.start.tzinfo is None or self.end.tzinfo is None:
             raise QuestionError(f"event {self.name!r} from {self.start} has no time zone; use aware datetimes")
         if self.end <= self.start:
@@ -78,7 +78,7 @@ class Calendar:
     countries: tuple[str, ...] = ()
 
     def of(self, panel: Panel, *, beyond: int = 0) -> Clock:
-        """Local time at the start of each bin of a panel, and of so many bins beyond its end."""
+        """Return the local time at the start of each bin of a panel, and of `beyond` bins after its end."""
         first, step = _seconds(panel.start), panel.step // timedelta(seconds=1)
         local = self._local(first + step * np.arange(panel.length + beyond))
         day = local // DAY_SECONDS
@@ -135,7 +135,7 @@ def public_holidays(country: str, years: Iterable[int]) -> dict[date, str]:
 
 
 def within(panel: Panel, spans: Iterable[Event], *, beyond: int = 0) -> npt.NDArray[np.bool_]:
-    """[bin] which bins of a panel, and of so many beyond its end, touch any of the spans."""
+    """[bin] whether it touches one of the spans, for a panel and `beyond` bins after its end."""
     touched = np.zeros(panel.length + beyond, dtype=bool)
     for span in spans:
         first, last = (span.start - panel.start) // panel.step, -((panel.start - span.end) // panel.step)

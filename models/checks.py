@@ -53,7 +53,7 @@ def check_model(model: Model) -> None:
 
 @contextmanager
 def answering(model: Model, panel: str) -> Iterator[None]:
-    """Turn what the model raises into a broken promise, with the line that raised it.
+    """Turn the model's exceptions into a broken promise, with the line that raised them.
 
     Raises:
         ContractError: it raised something.
@@ -78,7 +78,7 @@ def check_answers_are_quantiles(model: Model) -> None:
 
 
 def check_fitting_repeats(model: Model) -> None:
-    """Check that the same panel gives the same numbers, to the last bit, and that the panel is left alone."""
+    """Check that the same panel gives the same numbers, to the last bit, and stays unchanged."""
     panel = ordinary()
     before = panel.values.copy()
     first, second = _numbers(model.fit(panel)), _numbers(model.fit(panel))
@@ -129,7 +129,7 @@ def check_update(model: Model) -> None:
 
 
 def check_series_alone(model: Model) -> None:
-    """A series gets the same forecast alone as among others; of a pooled model, by what all of them taught it."""
+    """Check that a series gets the same forecast alone as among others; for a pooled model, after the same training."""
     panel, rows = ordinary(), np.array([1])
     fitted = model.fit(panel)
     if not getattr(model, "pooled", False):
@@ -159,7 +159,7 @@ def check_order_of_series(model: Model) -> None:
 
 
 def check_gap(model: Model) -> None:
-    """A gap changes what is forecast after it, and nothing before it."""
+    """Check that a gap changes forecasts after it, and none before it."""
     panel = ordinary()
     first, last = panel.length - 3 * DAY_BINS, panel.length - 2 * DAY_BINS
     values = panel.values.copy()
@@ -225,7 +225,7 @@ CHECKS: dict[Callable[[Model], None], str] = {
 def check_forecast(
     model: Model, name: str, panel: Panel, forecast: Forecast, counts: tuple[int, int] = CHECKED_SHAPE
 ) -> None:
-    """Check a forecast of so many levels and steps that was made from this panel."""
+    """Check a forecast of these levels and steps that was made from this panel."""
     shape = (len(forecast.keys), *counts)
     _require(model, f"shape {shape}", forecast.values.shape == shape, name)
     _require(model, "the forecast begins where the panel ends", forecast.origin == panel.end, name)

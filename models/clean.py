@@ -1,4 +1,4 @@
-"""Clean: history fit to learn from: gaps where nothing was measured, bounds on what will not return.
+"""Clean: history fit to learn from, with gaps where nothing was measured and bounds on values that will not return.
 
 `masked` looks back only: what it makes of a bin does not depend on later ones. `bounded` looks
 at the whole panel, which holds nothing but the past of the moment at which a model is fitted.
@@ -22,7 +22,7 @@ UNMOVED = 1e-9
 
 
 def filled(values: Floats) -> Floats:
-    """[series, time] with every gap holding the latest earlier sample, the first one before it, 0 where there is none.
+    """[series, time] every gap has the latest earlier sample, leading gaps the first one, 0 without samples.
 
     The array itself when it has no gaps.
     """
@@ -40,12 +40,12 @@ def filled(values: Floats) -> Floats:
 
 
 def bins_seen(values: Floats) -> npt.NDArray[np.intp]:
-    """[series] bins since the first sample; 0 where there is none."""
+    """[series] bins since the first sample; 0 without one."""
     return np.asarray(values.shape[1] - _leading_gaps(values))
 
 
 def bins_silent(values: Floats) -> npt.NDArray[np.intp]:
-    """[series] bins since the latest sample, 0 when the latest bin has one, all of them where there is none."""
+    """[series] bins since the latest sample, 0 when the latest bin has one, all of them without samples."""
     return _leading_gaps(values[:, ::-1])
 
 

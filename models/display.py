@@ -27,7 +27,7 @@ PLAIN = (1e-3, 1e4)
 
 
 def panel_html(panel: Panel) -> str:
-    """A panel: what it covers, what was done to it, and its first series."""
+    """Return a panel's span, the changes made to it, and its first series."""
     rows = [
         (escape(key), sparkline(values), *_figures(values))
         for key, values in zip(panel.keys[:DISPLAY_ROWS], panel.values[:DISPLAY_ROWS], strict=True)
@@ -125,7 +125,7 @@ def middle_of(levels: Sequence[float]) -> int:
 
 
 def span_text(span: timedelta) -> str:
-    """A duration in its two largest units: 12 days 4 h."""
+    """Format a duration in its two largest units: 12 days 4 h."""
     minutes = span.total_seconds() / 60
     if minutes < 1:
         return f"{span.total_seconds():g} s"

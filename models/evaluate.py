@@ -45,13 +45,13 @@ def coverage(actual: Floats, quantiles: Floats) -> Floats:
 
 
 def cost_of_reserve(actual: Floats, reserve: Floats) -> Floats:
-    """Mean of what a reserve costs when a missing unit costs PRICE_OF_MISSING idle ones."""
+    """Mean cost of a reserve when a missing unit costs PRICE_OF_MISSING idle ones."""
     missing = actual - reserve
     return known_mean(np.where(missing > 0, PRICE_OF_MISSING * missing, -missing), axis=-1)
 
 
 def known_mean(values: Floats, axis: int | None = None) -> Floats:
-    """Mean of the finite values along an axis; NaN where there is none."""
+    """Mean of the finite values along an axis; NaN without any."""
     known = np.isfinite(values)
     return np.asarray(np.where(known, values, 0.0).sum(axis=axis) / above_zero(known.sum(axis=axis)))
 
@@ -141,7 +141,7 @@ DRAWS = 1000
 """Draws of origins for an error bar; its ends move by a twentieth of its width with another seed."""
 SEED = 7
 OUTER = (0.05, 0.95)
-"""Quantiles of the draws: with a dozen origins, the figure of all moments of these days mostly lies within."""
+"""Quantiles of the draws: with a dozen origins, the figure of all moments of these days is mostly within."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -233,7 +233,7 @@ class Backtest:
         return pd.DataFrame({"share": share, "low": low, "high": high}, index=pd.Index(self.levels, name="level"))
 
     def plot(self, key: str = "", count: int = 4) -> Figure:
-        """Cut-offs: what was forecast at some origins, and what came; the origins with the largest errors first."""
+        """Plot the forecasts of some origins, and the outcome; the origins with the largest errors first."""
         from .pictures import plot_cut_offs  # noqa: PLC0415  a picture for people
 
         return plot_cut_offs(self, self.panel.key(key) if key else self.panel.keys[0], count)

@@ -111,7 +111,7 @@ def without(panel: Panel, events: Sequence[Event], effects: Mapping[str, Floats]
 
 
 def _usual(panel: Panel, busy: npt.NDArray[np.bool_]) -> Floats:
-    """[series, time] mean of the same clock time on the days before, events left out; NaN where there is none."""
+    """[series, time] mean of the same clock time on the days before, without events; NaN where there is none."""
     day = max(1, panel.bins(DAY))
     quiet = np.where(busy, np.nan, panel.values)
     total, count = np.zeros(quiet.shape), np.zeros(quiet.shape)

@@ -55,12 +55,12 @@ class ExpertLosses(NamedTuple):
 
     @classmethod
     def none(cls, *shape: int) -> ExpertLosses:
-        """Before the first origin."""
+        """Return the losses before the first origin."""
         return cls(np.zeros(shape, np.float32), np.zeros(shape, np.float32))
 
     @classmethod
     def stacked(cls, parts: Sequence[ExpertLosses]) -> ExpertLosses:
-        """One below the other."""
+        """Stack the parts."""
         return cls(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
     def of(
@@ -102,7 +102,7 @@ def _lost(actual: Floats, quantiles: Floats, levels: Floats) -> Floats:
 
 
 def mixed(forecasts: Floats, weights: Floats) -> Floats:
-    """[...] of forecasts [..., expert]: the mean of those that speak, NaN where none does."""
+    """[...] mean of forecasts [..., expert] that are not NaN; NaN where all are."""
     speaks = np.isfinite(forecasts)
     parts = np.where(speaks, weights, 0.0)
     total = np.vecdot(parts, np.ones(parts.shape[-1], parts.dtype))
@@ -227,7 +227,7 @@ def within_reach(ridge: Floats, prior: Floats, axis: int = -1) -> Floats:
 
 
 def a_period_ago(values: Floats, origins: Origins, windows: Sequence[StepWindow], bins: int) -> Floats:
-    """[series, origin, window] largest value of each window so many bins ago, NaN before the record."""
+    """[series, origin, window] largest value of each window `bins` ago, NaN before the record."""
     largest = np.full((len(values), len(origins), len(windows)), np.nan)
     known = np.flatnonzero(origins + 1 >= bins)
     if len(known):

@@ -1,4 +1,4 @@
-"""FittedRule: the usual fitted model, made of a rule, what the rule learned, and the latest history.
+"""FittedRule: the usual fitted model, made of a rule, its learned state, and the latest history.
 
 The author of a model writes a Rule; validation, fallback, bounds and bookkeeping are here once for all of them. The
 fallback is the last value held, with the spread that it had so far.
@@ -99,7 +99,7 @@ LARGEST_GROWTH = 3.0
 
 @dataclass(frozen=True, eq=False)
 class FittedRule(Generic[Learned]):
-    """A rule, what it learned, and the history it forecasts from, with free columns behind it for newer bins."""
+    """A rule, its learned state, and the history it forecasts from, with free columns behind it for newer bins."""
 
     rule: ModelRule[Learned]
     history: Panel
@@ -108,7 +108,7 @@ class FittedRule(Generic[Learned]):
     free: FreeColumns | None = None
 
     def __post_init__(self) -> None:
-        """Forget what is older than the memory."""
+        """Forget columns older than the memory."""
         object.__setattr__(self, "history", self.history.last(self.memory))
 
     def update(self, panel: Panel) -> FittedRule[Learned]:
@@ -225,7 +225,7 @@ class FittedRule(Generic[Learned]):
 
 
 def _covers(newer: Panel, known: Panel) -> bool:
-    """Whether a panel replaces what is known uncopied: a window that is moved on, or any where nothing is kept."""
+    """Whether a panel replaces the known one without a copy: a moved window, or any where none is kept."""
     moved = newer.start - known.start
     same = newer.keys == known.keys and newer.step == known.step and not moved % known.step
     return same and newer.length >= known.length and (not known.length or newer.start < known.end <= newer.end)

@@ -1,4 +1,4 @@
-"""Forecast and Peak: quantiles of what is coming, with the models that said so and the series without a forecast."""
+"""Forecast and Peak: quantiles of the future, with the models behind them and the series without a forecast."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class Provenance:
         return np.fromiter((row.get(key, -1) for key in keys), dtype=np.intp, count=len(keys))
 
     def row(self, key: str) -> int:
-        """Row of one key; QuestionError with the reason when there is none."""
+        """Return the row of one key; QuestionError with the reason when there is none."""
         if key in self.keys:
             return self.keys.index(key)
         raise QuestionError(f"no forecast for series {key!r}: {self.unknown.get(key, 'it was not in the panel')}")
@@ -115,7 +115,7 @@ class Forecast:
         return frame_of_forecast(self)
 
     def plot(self, panel: Panel | None = None, keys: Sequence[str] = ()) -> Figure:
-        """A row a series with its band; of a panel what was measured around it."""
+        """Plot a row per series with its band, and the panel's measurements around it."""
         from .pictures import plot_forecast  # noqa: PLC0415  a picture for people
 
         return plot_forecast(self, panel, keys)

@@ -47,7 +47,7 @@ def panel_of(frame: pd.DataFrame) -> Panel:
 
 
 def frame_of(panel: Panel) -> pd.DataFrame:
-    """One column per series, bin starts as index."""
+    """Return one column per series, bin starts as index."""
     index = pd.date_range(panel.start, periods=panel.length, freq=pd.Timedelta(panel.step))
     return pd.DataFrame(panel.values.T, index=index, columns=list(panel.keys))
 
@@ -80,7 +80,7 @@ def panel_of_long(frame: pd.DataFrame, step: timedelta | None = None) -> Panel:
 
 
 def _samples(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """timestamp, value, series of every sample that is one, and what was left out."""
+    """Return timestamp, value and series of every valid sample, and notes on those left out."""
     named = {name: next((alias for alias in names if alias in frame), None) for name, names in COLUMN_ALIASES.items()}
     for name, column in named.items():
         if column is None:

@@ -91,7 +91,7 @@ def like(clock: Clock, off: npt.NDArray[np.bool_], known: int, target: int) -> B
 
 
 def known_quantiles(samples: Floats, levels: Sequence[float]) -> Floats:
-    """[series, quantile] of samples [series, sample] that may be NaN; NaN where there is none."""
+    """[series, quantile] of samples [series, sample], NaN left out; NaN without samples."""
     out = np.full((len(samples), len(levels)), np.nan)
     known = np.isfinite(samples)
     whole = known.all(axis=1) & (samples.shape[1] > 0)

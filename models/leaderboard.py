@@ -180,7 +180,7 @@ def relative_draws(test: Backtest, base: Backtest) -> Floats:
 
 
 MAX_UNANSWERED = 0.1
-"""A model that answers what it likes is judged on easier questions than the others."""
+"""Largest share of unanswered questions: a model that answers selectively is judged on easier questions."""
 MIN_ORIGINS = 3
 """Draws of one or two origins are all alike: they say nothing of chance."""
 

@@ -46,7 +46,7 @@ class Fitted(Protocol):
         """
 
     def forecast_peak(self, window: StepWindow, quantiles: Sequence[float]) -> Peak:
-        """Quantiles of the largest value within a window of coming steps: what a reserve must cover.
+        """Return quantiles of the largest value within a window of coming steps, which a reserve must cover.
 
         Raises:
             QuestionError: as in `forecast`.
@@ -58,15 +58,15 @@ class SeesAll(Protocol):
     """A fitted model that answers for several windows at once, for little more than the cost of one."""
 
     def forecast_peaks(self, windows: Sequence[StepWindow], quantiles: Sequence[float]) -> Mapping[StepWindow, Peak]:
-        """`forecast_peak` of each of these windows."""
+        """Return `forecast_peak` of each of these windows."""
 
 
 @runtime_checkable
 class HasStandIn(Protocol):
-    """A model that something else can speak for until it is fitted."""
+    """A model with a stand-in until it is fitted."""
 
     def stand_in(self, panel: Panel) -> Fitted:
-        """Return what speaks of these series at once; it looks at no sample of the panel and learns nothing."""
+        """Return a model for these series without fitting; it reads no sample of the panel and learns nothing."""
 
 
 @runtime_checkable
@@ -80,7 +80,7 @@ class Stacks(Protocol):
         """Return one model, without samples, of its own series, then the others'; None if they differ in kind."""
 
     def part(self, rows: slice | npt.NDArray[np.intp]) -> Fitted:
-        """The model of some of its series, without samples; of neighbours what was learned is shared, not copied."""
+        """Return the model of some of its series, without samples; neighbours share learned state without a copy."""
 
 
 @runtime_checkable

@@ -84,7 +84,7 @@ def _check(text: str, name: str, value: object, known: Mapping[str, object]) -> 
 
 @cache
 def imported(path: str) -> Model:
-    """The model that `package.module:Name` names: a class or function without required arguments, or a spec.
+    """Return the model named `package.module:Name`: a class or function without required arguments, or a spec.
 
     `package.module:Name(days=5)` makes it with these settings.
 

@@ -48,7 +48,7 @@ class Panel:
     notes: tuple[str, ...] = field(default=(), kw_only=True)
 
     def __post_init__(self) -> None:
-        """Refuse what is no panel."""
+        """Refuse values that are no panel."""
         _check_shape(self)
         _check_clock(self)
         _check_values(self)
@@ -68,7 +68,7 @@ class Panel:
 
     @classmethod
     def from_long(cls, frame: pd.DataFrame, step: timedelta | None = None) -> Panel:
-        """A panel of a frame with one row per sample: timestamp, value and, of several series, their name.
+        """Make a panel from a frame with one row per sample: timestamp, value and, for several series, their name.
 
         Series may begin and end apart, lack samples, and have steps of their own; `notes` says what was done about it.
         """
@@ -77,7 +77,7 @@ class Panel:
         return panel_of_long(frame, step)
 
     def to_frame(self) -> pd.DataFrame:
-        """One column per series, bin starts as index."""
+        """Return one column per series, bin starts as index."""
         from .frames import frame_of  # noqa: PLC0415  as above
 
         return frame_of(self)
@@ -103,7 +103,7 @@ class Panel:
         return self.select([self.key(key)])
 
     def key(self, name: str) -> str:
-        """The key of one series: its own, or the only one that has these parts in this order, as `shop/checkout` has.
+        """Return the key of one series: its own, or the only one with these parts in this order, as in `shop/checkout`.
 
         Raises:
             PanelError: there is none, or there are several.
@@ -164,7 +164,7 @@ class Panel:
         return self.take([row[key] for key in keys])
 
     def append(self, newer: Panel) -> Panel:
-        """This panel continued by a newer one of the same series; where both speak, the newer is right.
+        """Return this panel continued by a newer one of the same series; where both have values, the newer counts.
 
         What this panel knows after the end of the newer one stays: samples that were late correct only their own bins.
 

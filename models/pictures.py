@@ -31,7 +31,7 @@ WIDTH, ROW_HEIGHT = 10.0, 1.9
 
 
 def figure_of(rows: int = 1, *, height: float = ROW_HEIGHT, columns: int = 1) -> tuple[Figure, list[Axes]]:
-    """A figure with so many axes, dressed; rows that stand one below the other have one axis of time."""
+    """Return a styled figure with its axes; rows below each other share one axis of time."""
     from matplotlib.figure import Figure  # noqa: PLC0415  a picture for people; half a second
 
     figure = Figure(figsize=(WIDTH, max(2.4, height * rows)), layout="constrained", dpi=110)
@@ -80,7 +80,7 @@ def day_of(instant: datetime) -> float:
 
 
 def draw_history(axes: Axes, panel: Panel, row: int, *, label: str = "measured") -> None:
-    """One series as a line; gaps stay open."""
+    """Draw one series as a line; gaps stay open."""
     when = instants(panel.start, panel.step, panel.length)
     axes.plot(when, panel.values[row], color=DEMAND, linewidth=1.1, label=label)
     by_time(axes)
@@ -119,7 +119,7 @@ def plot_panel(panel: Panel, keys: Sequence[str] = ()) -> Figure:
 
 
 def plot_forecast(forecast: Forecast, panel: Panel | None = None, keys: Sequence[str] = ()) -> Figure:
-    """A row a series with its band ahead, and what was measured before (and after) where a panel is given."""
+    """Plot a row per series with its forecast band, and measurements before (and after) where a panel is given."""
     chosen = list(keys) or list(forecast.keys[:MAX_DRAWN])
     figure, axes = figure_of(max(1, len(chosen)))
     for ax, name in zip(axes, chosen, strict=False):

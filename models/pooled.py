@@ -1,4 +1,4 @@
-"""Pooled: one regression learned from all series of a panel; what a series has not shown itself, others have.
+"""Pooled: one regression learned from all series of a panel, so that series learn from each other.
 
 Every origin of every series becomes numbers without a unit, the same that the prior looks at, and the next hour in the
 same numbers is what is learned. What learns is in `regressions`.

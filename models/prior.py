@@ -108,7 +108,7 @@ PRIOR_ROWS = 512
 
 
 class Views(NamedTuple):
-    """Squashed quantiles [series, origin, window, level] of the prior, and what they are relative to."""
+    """Squashed quantiles [series, origin, window, level] of the prior, and their reference values."""
 
     situation: OriginSituation
     squashed: Floats
@@ -141,11 +141,11 @@ class Prior:
         return FittedRule(self, panel, ())
 
     def stacked(self, learned: Sequence[Nothing], step: timedelta) -> Nothing:  # noqa: ARG002  no learning
-        """Return what was learned of the series of several panels."""
+        """Return the learned state of the series of several panels."""
         return ()
 
     def part(self, learned: Nothing, rows: slice | npt.NDArray[np.intp]) -> Nothing:  # noqa: ARG002  as above
-        """Return what was learned of some of the series."""
+        """Return the learned state of some of the series."""
         return learned
 
     def reach(self, history: Panel) -> int:

@@ -1,4 +1,4 @@
-"""Regressors of the ridge: what is known at an origin, as columns of numbers, for all series at once."""
+"""Regressors of the ridge: the facts known at an origin, as columns of numbers, for all series at once."""
 
 from __future__ import annotations
 

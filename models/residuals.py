@@ -43,7 +43,7 @@ class Expects(Protocol):
     """Learned state of a model that returns expected values."""
 
     def expected(self, history: Panel, steps: int) -> Floats:
-        """[series, step] after the end of `history`, which continues what was learned from; NaN where it cannot say."""
+        """[series, step] expected values after `history`, which continues the training data; NaN if unknown."""
 
 
 class Residuals(NamedTuple):
@@ -86,7 +86,7 @@ class Places:
         return cls(spaced, anchors_within(min(panel.bins(DAY), (last - first) // 2)))
 
     def __bool__(self) -> bool:
-        """Whether there is anything to look back at."""
+        """Whether there are past residuals."""
         return len(self.origins) > 0
 
     def ahead(self) -> Bins:
@@ -108,7 +108,7 @@ def anchors_within(steps: int) -> Bins:
 
 
 def residuals_of(panel: Panel, places: Places, expected: Floats, *, stretch: float = 1.0) -> Residuals:
-    """Errors of what would have been expected, [series, origin, anchor].
+    """Return errors of past expectations, [series, origin, anchor].
 
     `stretch` widens errors of a model that has seen what it is judged by: n / (n - p) for p numbers learned from n.
     """

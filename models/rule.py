@@ -1,4 +1,4 @@
-"""Rule: what the author of a model writes, and what a model may know beyond that.
+"""Rule: the part that the author of a model writes, and its optional abilities.
 
 `FittedRule` makes a fitted model of a rule; it asks what a rule knows and does without what it does not. `FreeColumns`
 lie behind the latest bin of a history, so that one more bin does not copy two weeks of all series.
@@ -25,7 +25,7 @@ Learned_contra = TypeVar("Learned_contra", contravariant=True)
 
 
 class ModelRule(Protocol[Learned_contra]):
-    """The arithmetic of a model. Rows for which it cannot speak are NaN; they get the fallback, with a reason."""
+    """The arithmetic of a model. Rows without a forecast are NaN; they get the fallback, with a reason."""
 
     @property
     def name(self) -> str:
@@ -95,7 +95,7 @@ SPARE_DIVISOR = 16
 
 @dataclass(eq=False, slots=True)
 class GrowingColumns:
-    """Values [series, time] of which the first `taken` columns are written; what is written never changes."""
+    """Values [series, time] whose first `taken` columns are written; written ones never change."""
 
     values: Floats
     taken: int
@@ -111,7 +111,7 @@ class FreeColumns(NamedTuple):
     end: int
 
     def holds(self, bins: int) -> bool:
-        """Whether so many bins can follow."""
+        """Whether `bins` more columns fit."""
         return self.columns.taken == self.end and self.end + bins <= self.columns.values.shape[1]
 
 

@@ -1,4 +1,4 @@
-"""OriginSituation: an origin as numbers without a unit, so that one network can look at any series.
+"""OriginSituation: an origin as numbers without a unit, so that one network can read any series.
 
 Values are taken relative to the latest one and in units of how much the series usually changes; then the inverse
 hyperbolic sine tames what is left of spikes.
@@ -201,10 +201,7 @@ def past_windows(situation: OriginSituation, windows: Sequence[StepWindow]) -> F
 
 
 def _around(situation: OriginSituation, windows: Sequence[StepWindow], back: npt.NDArray[np.intp]) -> list[Floats]:
-    """Means of the hour around the middle of each window on these days, and how they changed since the origin's clock.
-
-    One bin of a restless series says little; an hour of seven days says what is usual at that time.
-    """
+    """Means of the hour around each window's middle on these days, and their change since the origin's clock time."""
     origins, hour = situation.origins[:, None], hour_of(situation.day)
     at = np.stack([origins - back + (window.first + window.last + hour) // 2 for window in windows], axis=1)
     usual = situation.view.mean_at(hour, _known(at, situation.origins[:, None, None]))

@@ -1,4 +1,4 @@
-"""Trailing statistics of series at origins: what the latest `width` bins up to an origin were like.
+"""Trailing statistics of series at origins, over the latest `width` bins up to each origin.
 
 Windows are shorter at the beginning of a series. Many origins are answered from cumulative sums; one origin, which is
 what every cycle asks for, is answered from the bins themselves, block by block of series, so that what is computed on
@@ -181,7 +181,7 @@ def equal_shares(count: int, dtype: np.dtype[np.floating]) -> Floats:
 
 
 class RunningMaxima:
-    """Largest values of trailing windows of several widths; what one is made of serves the wider ones, too."""
+    """Largest values of trailing windows of several widths; wider ones are computed from narrower ones."""
 
     def __init__(self, values: Floats) -> None:
         self._doubled = [values]

@@ -1,4 +1,4 @@
-"""One server certificate and the authority that signed it, which signs nothing else: its key is thrown away."""
+"""A server certificate and the authority that signed it, which signs nothing else: its key is discarded."""
 
 from __future__ import annotations
 

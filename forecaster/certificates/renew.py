@@ -1,4 +1,4 @@
-"""renew_certificate: one look at the Secret and at what is registered with it, and the writes that they need.
+"""renew_certificate: one reading of the Secret and its registrations, and the writes that they need.
 
 A new authority is trusted before the certificate that it signed is shown, and the one before it stays trusted until the
 next renewal: while kubelets carry the Secret to the pods, old and new certificates are both believed.
@@ -73,10 +73,10 @@ class CertificateStore(Protocol):
         """The Secret as it is."""
 
     def write_secret(self, issued: Issued, version: str) -> None:
-        """Replace what it holds."""
+        """Replace the contents."""
 
     def registration(self, registered: Registered) -> Registration | None:
-        """One object as it is; None if there is none."""
+        """Return one object as it is; None if there is none."""
 
     def write_bundle(self, registered: Registered, bundle: str, version: str) -> None:
         """Replace the authorities that it trusts."""
@@ -113,7 +113,7 @@ def renew_certificate(store: CertificateStore, spec: CertificateSpec, now: datet
 
 
 def _trust(store: CertificateStore, spec: CertificateSpec, authorities: str, *, exactly: bool = False) -> Iterator[str]:
-    """Have these authorities trusted by what is registered as ours; the rest is left alone."""
+    """Register these authorities as trusted where we are registered; other registrations stay unchanged."""
     for registered in spec.registered:
         registration = store.registration(registered)
         trusted = bundle(registration.bundle) if registration else ""
@@ -172,7 +172,7 @@ class ChangedError(ClusterError):
 
 
 class ApiCluster:
-    """`CertificateStore` with the rights of an account: get and patch on one Secret and on what is registered.
+    """`CertificateStore` with the rights of an account: get and patch on one Secret and its registrations.
 
     Its methods raise `ClusterError` for what is not allowed, and those that write `ChangedError`.
     """
@@ -182,7 +182,7 @@ class ApiCluster:
         self._secret = secret_path(*secret.split("/"))
 
     def secret(self) -> StoredCertificate:
-        """The Secret as it is; raises ClusterError also where there is none."""
+        """Return the Secret; raises ClusterError also where there is none."""
         secret = self._found(self._secret, Secret)
         if secret is None:
             raise ClusterError(f"{self._secret}: there is no such Secret; apply the manifest that has it, empty")
@@ -196,7 +196,7 @@ class ApiCluster:
         self._patch(self._secret, Secret(ObjectMeta(resource_version=version), data))
 
     def registration(self, registered: Registered) -> Registration | None:
-        """One object as it is; None if there is none."""
+        """Return one object as it is; None if there is none."""
         configuration: WebhookConfiguration | ApiService | None
         if registered.kind == WEBHOOK:
             configuration = self._found(webhook_path(registered.name), WebhookConfiguration)
@@ -224,7 +224,7 @@ class ApiCluster:
             self._patch(api_service_path(registered.name), ApiService(meta, TrustedService(ca_bundle=trusted)))
 
     def _found(self, path: str, kind: type[T]) -> T | None:
-        """An object; None where there is none."""
+        """Return an object; None where there is none."""
         try:
             return self._client.get(path, kind)
         except ApiError as error:
@@ -243,5 +243,5 @@ class ApiCluster:
 
 
 def _text(value: bytes | None) -> str:
-    """The text of a field; empty where it is none, which is then replaced."""
+    """Return the text of a field; empty where it is not text, in which case it is replaced."""
     return value.decode("ascii") if value and value.isascii() else ""

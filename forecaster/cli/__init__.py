@@ -40,7 +40,7 @@ class Command(NamedTuple):
     examples: tuple[str, ...] = ()
 
     def loaded(self, name: str) -> Any:
-        """The command as the parser of the command line wants it, with what it imports."""
+        """Return the command in the form of the parser, with its imports."""
         module, _, function = self.place.partition(":")
         imported = import_module(f"forecaster.cli.{module}")
         if not function:
@@ -56,7 +56,7 @@ class Command(NamedTuple):
 
 
 def name_values(command: Any) -> Any:
-    """Help names what an option takes as people do, N or TEXT, and an argument by its own name alone."""
+    """Show the value of an option in help as N or TEXT, and an argument by its own name alone."""
     for parameter in command.params:
         if isinstance(parameter, TyperArgument):
             parameter.display_type_rich = lambda ctx: None  # type: ignore[method-assign]  # noqa: ARG005  typer names it
@@ -172,7 +172,7 @@ COMMANDS = {
 
 
 def examples(lines: tuple[str, ...]) -> str:
-    """The end of a command's help; what is longer than a line goes on in the next, as a shell takes it."""
+    """Return the end of a command's help; a long line continues in the next, as in a shell."""
     return "\n".join(["\b", "Examples:", *(_example(f"forecaster {line}") for line in lines)])
 
 

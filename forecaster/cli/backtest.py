@@ -1,4 +1,4 @@
-"""`forecaster backtest`: what a policy would have done over the history that is kept."""
+"""`forecaster backtest`: replay of a policy over the stored history."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ class SizeOutcomeView(msgspec.Struct, frozen=True):
     slack: float | None
     slack_of_total: float | None
     over_limit: int
-    """Five-minute points at which more was wanted than the limit."""
+    """Number of five-minute points with demand above the limit."""
     over_request_share: float | None
     over_limit_share: float | None
     cut_share: float | None

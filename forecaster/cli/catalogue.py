@@ -50,7 +50,7 @@ class ModelView(msgspec.Struct, frozen=True, gc=False):
 
 
 class ModelsView(msgspec.Struct, frozen=True):
-    """All of them, by name."""
+    """All models, by name."""
 
     models: list[ModelView]
 

@@ -196,7 +196,7 @@ def history(
 
 
 def recorded_ledger(state: StateSettings) -> SqlLedger:
-    """The database in which the service keeps decisions; none is made where there is none.
+    """Return the database in which the service stores decisions; it is not created.
 
     Raises:
         StoreError: there is no such file.

@@ -1,4 +1,4 @@
-"""`forecaster doctor`: try each thing that is needed, and say what to do about what is wrong."""
+"""`forecaster doctor`: check everything that is needed, and give the remedy for each fault."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`forecaster hpa`: what a HorizontalPodAutoscaler would do, from files or totals, without a cluster."""
+"""`forecaster hpa`: the next actions of a HorizontalPodAutoscaler, from files or totals, without a cluster."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def _next_pass(spec: HpaSpec, observation: Observation, now: datetime, controlle
 
 
 class ConditionView(msgspec.Struct, frozen=True, gc=False):
-    """One condition that the HPA would state."""
+    """One condition in the HPA's status."""
 
     type: str
     status: str

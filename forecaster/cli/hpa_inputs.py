@@ -45,7 +45,7 @@ def controller_of(version: str, *, scale_to_zero: bool | None = None) -> Control
 
 @dataclass(frozen=True, slots=True)
 class StreamedHpa:
-    """One HPA of a stream, and where it is not written as one, what it was made of."""
+    """One HPA of a stream, and its origin where it is not written as one."""
 
     spec: HpaSpec
     note: str = ""
@@ -58,7 +58,7 @@ class StreamedHpa:
 
 
 def streamed(paths: Sequence[Path], controller: Controller) -> list[StreamedHpa]:
-    """The HPAs of manifests, lists, streams and Helm's output; objects of other kinds are passed over.
+    """Return the HPAs of manifests, lists, streams and Helm's output; objects of other kinds are ignored.
 
     Raises:
         InputError: with every fault where the API server would refuse one, or where there is none.
@@ -86,7 +86,7 @@ def streamed(paths: Sequence[Path], controller: Controller) -> list[StreamedHpa]
 
 
 def _read(document: Any, controller: Controller, *, scaled: bool) -> StreamedHpa | Sequence[object]:
-    """The HPA of a manifest, or of a ScaledObject; or why there is none."""
+    """Return the HPA of a manifest, or of a ScaledObject; or its faults."""
     try:
         manifest = hpa_of_scaled_object(document) if scaled else document
     except InputError as error:
@@ -115,7 +115,7 @@ THRESHOLDS = ("threshold", "value", "targetValue", "lagThreshold", "queueLength"
 
 
 def hpa_of_scaled_object(document: dict[str, Any]) -> dict[str, Any]:
-    """The HPA that KEDA makes of a ScaledObject (keda.sh, "Scaling Deployments"): one metric a trigger.
+    """Return the HPA that KEDA makes of a ScaledObject (keda.sh, "Scaling Deployments"): one metric per trigger.
 
     Of 0 replicas KEDA itself takes care: the HPA begins at 1. A trigger without an amount counts as 1 a pod.
 

@@ -1,4 +1,4 @@
-"""`forecaster init`: PredictiveAutoscalers for what a cluster scales and sizes already."""
+"""`forecaster init`: PredictiveAutoscalers for workloads that a cluster already scales and sizes."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ class NodeWatch(Collector):
     log: telemetry.Log
     clock: Callable[[], datetime] = current
     buffers: BufferWriter | None = None
-    """Writes what each snapshot asks of the node autoscaler; while nothing is known what it wrote stays."""
+    """Writes each snapshot's request to the node autoscaler; without known nodes the last one stays."""
     latest: NodeForecast | None = None
 
     def collect(self) -> Iterable[Metric]:

@@ -106,7 +106,7 @@ def cycle_run(
 
 
 def tell_missing_donors(cycle: Cycle, ids: set[WorkloadId]) -> None:
-    """Say that the service would forecast otherwise, where one of these workloads is so new that donors matter."""
+    """Say that the service would forecast otherwise, if one of these workloads is so new that donors matter."""
     if borrows(cycle, ids):
         tell(
             "! A workload under two days old has half its forecast from others like it, which were not read; --donors "

@@ -231,7 +231,7 @@ MAX_DURATION = timedelta(days=36_500)
 
 
 def duration_of(option: str, text: str) -> timedelta:
-    """The duration that an option states; a length is longer than nothing.
+    """Return the duration of an option; a length is longer than zero.
 
     Raises:
         ConfigError: it is none.
@@ -255,7 +255,7 @@ def tell_idle_overrides(policies: Policies, ids: Iterable[WorkloadId]) -> None:
 
 
 def finished(shown: ShownProgress) -> None:
-    """The end of a command that Ctrl-C cut short: what was known has been printed.
+    """End a command that Ctrl-C cut short, after its partial results have been printed.
 
     Raises:
         typer.Exit: with the code of an interrupted command.

@@ -223,7 +223,7 @@ def check_written(output: AdviceOutput, to: Path | None, paths: Path | None, *, 
 def write_values(
     advices: Sequence[Advice], chosen: Sequence[Advice], files: HelmFiles, share: float, prices: Prices | None
 ) -> None:
-    """Write the overlay of values, and print what it changes as Markdown."""
+    """Write the overlay of values, and print its changes as Markdown."""
     from forecaster.cli.streams import write_file
     from forecaster.report.helm_values import changes_text, helm_values
 

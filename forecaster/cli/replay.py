@@ -115,7 +115,7 @@ class ReplayOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PricedOptions(ReplayOptions):
-    """A shorter time, minute by minute, and what it costs."""
+    """A shorter span, minute by minute, and its cost."""
 
     length: Length = "1d"
     every: Every = 1

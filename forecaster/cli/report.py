@@ -1,4 +1,4 @@
-"""`forecaster report`: what a week was worth, and what the decisions that were recorded in it were."""
+"""`forecaster report`: the benefit of a week, and of the decisions recorded in it."""
 
 from __future__ import annotations
 
@@ -162,7 +162,7 @@ def _recorded(inputs: ReplayInputs) -> tuple[Comparison | None, list[SpareCost]]
 
 
 def _end_where_nothing_is_compared(compared: Comparison, shown: ShownProgress) -> None:
-    """After Ctrl-C a strategy may be missing: then there is no look back, only what is known of the others."""
+    """After Ctrl-C a strategy may be missing: then end without a look back, with the results of the others."""
     from forecaster.report.comparison import sentences
     from forecaster.report.printed import print_text
     from forecaster.report.week import NAMES

@@ -1,4 +1,4 @@
-"""`forecaster run`: the service. `forecaster release`: the undo of what it wrote, without it. `forecaster resume`."""
+"""`forecaster run`: the service. `forecaster release`: the undo of its writes, without it. `forecaster resume`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`forecaster settings`: everything that can be set, what one setting means, what is set and where."""
+"""`forecaster settings`: all settings, the meaning of one, and the origin of those that are set."""
 
 from __future__ import annotations
 

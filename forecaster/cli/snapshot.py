@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class CycleSnapshot:
-    """One cycle, and the cluster that it was run on."""
+    """One cycle, and its cluster."""
 
     outcome: Outcome
     cycle: Cycle

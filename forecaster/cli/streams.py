@@ -56,7 +56,7 @@ def _folded(line: str, width: int) -> str:
 
 
 def run_and_flush(command: Callable[[], None]) -> None:
-    """Run a command and bring its output to its end: a disk that is full is a message, a reader that left is none.
+    """Run a command and flush its output: a full disk is a message, a reader that left is none.
 
     Raises:
         SystemExit: with the exit code.

@@ -68,7 +68,7 @@ def tune(
 
 
 def print_tuned(tuning: Tuning, output: TuneOutput) -> None:
-    """Proposals, and why there is none of the others."""
+    """Print proposals, and the reasons for workloads without one."""
     import sys
 
     from forecaster.report.printed import print_json, print_names
@@ -166,7 +166,7 @@ TERMINAL_WIDTH = 80
 
 
 def _comment(text: str, begin: str = "# ") -> list[str]:
-    """One remark as lines that fit a terminal; no name in it breaks a line as YAML does, and ends the remark."""
+    """Return one remark as comment lines that fit a terminal; no name in it can end the comment."""
     whole = textwrap.TextWrapper(TERMINAL_WIDTH, break_long_words=False, break_on_hyphens=False)
     whole.initial_indent, whole.subsequent_indent = begin, f"{begin}  "
     return whole.wrap(" ".join(text.split()))

@@ -31,7 +31,7 @@ def fingerprint(path: Path | None) -> bytes:
 
 
 def setting_files(path: Path | None) -> list[Path]:
-    """The file of a path, or all `*.yaml` of a folder by their names. Raises `ConfigError` where there are none."""
+    """Return the file of a path, or all `*.yaml` of a folder by name. Raises `ConfigError` where there are none."""
     if path is None:
         return []
     files = sorted(path.glob("*.yaml")) if path.is_dir() else [path]

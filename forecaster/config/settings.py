@@ -139,7 +139,7 @@ ANY_DAY = (datetime(2026, 1, 1, tzinfo=UTC),) * 2
 
 
 class Override(Section):
-    """A policy for some workloads; what it leaves out stays as in the defaults."""
+    """A policy for some workloads; fields left out have their defaults."""
 
     match: PolicySelector = PolicySelector()
     policy: dict[str, Any] = Field(default_factory=dict)

@@ -62,7 +62,7 @@ def _comment(text: str, depth: int) -> Iterator[str]:
 
 
 def explained_setting(path: str) -> str:
-    """Path, type, default, range and meaning of a setting; of a section what stands in it.
+    """Return path, type, default, range and meaning of a setting; for a section its settings.
 
     Raises:
         UnknownName: there is no such setting.

@@ -1,4 +1,4 @@
-"""From samples to total demand: what is the latest value, how old is it, what did one pod carry.
+"""From samples to total demand: the latest value, its age, and the capacity of a pod.
 
 Pure arithmetic on windows. Fetching is done by `sources`, keeping by `store`, forecasting by `forecasting`.
 """

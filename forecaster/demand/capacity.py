@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 CARRIED_QUANTILE = 0.99
-"""Rank of the load per pod under which service was good: what is known to work, not the one lucky minute."""
+"""Quantile of the load per pod during good service: a load that is known to work, not a single lucky minute."""
 STRAIN = 0.05
 """Rank among the loads of strained minutes: the pods were too full there, so they carry less."""
 FULLEST = 0.25
 """Share of time: where a quarter of it was throttled, the fullest quarter determines the capacity."""
 MINUTES_ENOUGH = 60
-"""Minutes with settled pods behind which what was seen counts half against the prior."""
+"""Minutes with settled pods at which observations count as much as the prior."""
 CHANGED = 0.15
 """A version is learned anew where its usual load per unit of traffic moved by more than this share."""
 
@@ -86,7 +86,7 @@ def learned(
 
 
 def rolled_out(before: LearnedCapacity, version: str, cost: float | None, fresh: float) -> LearnedCapacity:
-    """The capacity at the beginning of another version: the same, or `fresh` and to be learned anew if its cost moved.
+    """Return the capacity at the beginning of another version: the same, or `fresh` if its cost moved.
 
     `cost` is what its traffic costs, usage per unit; None where it is not known.
     """

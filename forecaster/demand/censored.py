@@ -1,4 +1,4 @@
-"""Censored demand: where what was measured is what was served, and what was wanted is only known to be at least that.
+"""Censored demand: where the measurement is the served load, and demand is only known to be at least that.
 
 Three signs: usage equals what the ready pods can carry; replicas stand at their maximum with every pod full; or a
 series stays on its own ceiling. A fourth kind is an outage: load that is gone and comes back larger than it was.
@@ -79,7 +79,7 @@ def on_ceiling(values: Floats, ceiling: Floats) -> Mask:
 
 
 def outages(values: Floats, least: Floats, usual: Floats) -> Mask:
-    """Columns in which load was gone beside the `least` of other days, and the return above what is `usual`.
+    """Columns without load, beside the `least` of other days, and the return above the `usual` one.
 
     Missing samples are no load that is gone, but callers that come back after them count twice as well. Load that stays
     away for longer than a few hours has moved and is no outage.
@@ -107,7 +107,7 @@ def may_hold_outages(values: Floats, level: Floats) -> Mask:
 
 
 def _runs(true: Mask, least: int) -> Mask:
-    """Return where a mask is true for at least so many columns in a row."""
+    """Return where a mask is true for at least `least` columns in a row."""
     columns = np.arange(true.shape[1], dtype=np.int32)
     before = np.maximum.accumulate(np.where(true, np.int32(-1), columns), axis=1)
     after = np.minimum.accumulate(np.where(true, np.int32(true.shape[1]), columns)[:, ::-1], axis=1)[:, ::-1]

@@ -1,4 +1,4 @@
-"""Whether what was measured is all there is: part of a sum is not the sum.
+"""Whether a measurement is complete: part of a sum is not the sum.
 
 A value is incomplete where the server says that a part is missing, where samples cover a part of the window of its rate
 only (after an outage of Prometheus, of a target, of a container), or where ready pods have no samples. It is a lower

@@ -1,4 +1,4 @@
-"""The latest measured demand of every workload and its age, and what the same time was a day ago."""
+"""The latest measured demand of every workload and its age, and the demand of the same time a day ago."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Latest:
     parts: Parts | None = None
 
     def measured(self, id_: WorkloadId, max_age: timedelta) -> Measured | Unknown:
-        """The latest demand of one workload if it is fresh enough, else why not.
+        """Return the latest demand of one workload if it is fresh enough, else why not.
 
         What is incomplete and later counts where it is more, or where nothing else is fresh.
         """
@@ -117,7 +117,7 @@ _NOTHING = np.array([(np.nan, np.nan, np.nan, np.nan, NEVER, NEVER, COMPLETE)], 
 
 
 class LatestCache:
-    """The latest values of one signal as they were answered: the last complete one, and what is incomplete since.
+    """The latest values of one signal: the last complete one, and incomplete ones since.
 
     Values that are incomplete are no history; here they are known as the lower bounds that they are.
     """

@@ -207,7 +207,7 @@ def _censored(part: CleanedPart, traits: Traits) -> Codes:
 
 
 def _stood_in(demand: Floats, why: Codes, history: Floats) -> tuple[Floats, Codes]:
-    """Demand and masks of some workloads; masked columns take what is usual."""
+    """Return demand and masks of some workloads; masked columns get the usual value."""
     first = history.shape[1] - demand.shape[1]
     free = history.copy()
     free[:, first:] = np.where(why > 0, np.nan, demand)
@@ -218,7 +218,7 @@ def _stood_in(demand: Floats, why: Codes, history: Floats) -> tuple[Floats, Code
 
 
 def _amounts(values: Sequence[float | None]) -> Floats:
-    """[workload] amounts, NaN where there is none. A limit or request of 0 is none: such a pod is not always full."""
+    """[workload] amounts, NaN without one. A limit or request of 0 is none: such a pod is not always full."""
     return np.array([value or np.nan for value in values], np.float32)
 
 

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.floating]
 
 LOW, HIGH = 0.25, 0.75
-"""Pods are added when demand rises, so most starts show a rise besides the warm-up: the lower ones say what is left."""
+"""Pods are added when demand rises, so most starts show a rise besides the warm-up: the lower quantile is closer to it.
+"""
 ALIKE = 0.5
 """Each start of a workload is much like the others, what demand does beside it is not: where the lower ones are below
 half of the higher ones nothing is learned. On recorded load, where pods come in the minute of a rise, demand at
@@ -75,7 +76,7 @@ def unusual(starts: Starts, usual: Floats, minutes: int) -> Starts:
 
 
 def with_starts(before: Floats, starts: Starts) -> Floats:
-    """[workload, start] what a pod used to start, latest last, after these."""
+    """[workload, start] usage of starting pods, latest last, after these."""
     out = before.copy()
     for row, each in zip(starts.row.tolist(), (starts.excess / starts.pods).tolist(), strict=True):
         out[row, :-1], out[row, -1] = out[row, 1:].copy(), each
@@ -83,7 +84,7 @@ def with_starts(before: Floats, starts: Starts) -> Floats:
 
 
 def of_each(excess: Floats) -> Floats:
-    """[workload] what one pod uses to start, of starts [workload, start], NaN none; 0 where too few are alike."""
+    """[workload] usage of one starting pod, from starts [workload, start], NaN none; 0 where too few are alike."""
     counts = np.count_nonzero(~np.isnan(excess), axis=1)
     enough = np.flatnonzero(counts >= MIN_STARTS)
     each = np.zeros(len(excess))

@@ -1,4 +1,4 @@
-"""Days that are over, minute by minute, with what was forecast then: what decisions are judged on."""
+"""Past days, minute by minute, with the forecasts of that time: the evidence for judging decisions."""
 
 from __future__ import annotations
 

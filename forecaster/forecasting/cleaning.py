@@ -100,7 +100,7 @@ class Cleaning:
 
     settled: Settled
     starts: Floats
-    """[workload, start] what a pod used to start, newest last; NaN none."""
+    """[workload, start] usage of a starting pod, latest last; NaN without one."""
     searched_until: datetime
     """Until when starts were looked for."""
     masked: Mapping[WorkloadId, Mapping[Masked, float]]
@@ -133,7 +133,7 @@ class Cleaning:
 
 
 class LatestDemand(NamedTuple):
-    """[workload, column] demand, the `Masked` of its newest column or 0 [workload], and what is settled after it."""
+    """[workload, column] demand, the `Masked` code of its latest column or 0, settled corrections."""
 
     values: Floats
     masked: NDArray[np.uint8]
@@ -141,7 +141,7 @@ class LatestDemand(NamedTuple):
 
 
 def cleaned_weeks(group: ShardHistory, before: Cleaning | None) -> tuple[Floats, Cleaning]:
-    """[workload, column] demand of all weeks, and what is to be remembered for the columns that come."""
+    """[workload, column] demand of all weeks, and the state for coming columns."""
     usage = group.history.rows(group.rows)
     starts = _starts(group, usage, before)
     workloads = [group.context.workloads.get(id_) for id_ in group.ids]
@@ -163,7 +163,7 @@ def masks_of(group: ShardHistory) -> NDArray[np.uint8]:
 
 
 def cleaned_since(group: ShardHistory, before: Settled) -> LatestDemand:
-    """Clean only the newest columns; the settled part grows by what they corrected."""
+    """Clean only the latest columns, and add their corrections to the settled part."""
     values = group.history.rows(group.rows)
     count = values.shape[1]
     width = min(count, max(0, group.end - before.open))
@@ -289,7 +289,7 @@ def masked_now(ids: Sequence[WorkloadId], why: NDArray[np.uint8]) -> dict[Worklo
 
 
 def with_now(remarks: Mapping[WorkloadId, str], now: Mapping[WorkloadId, Masked]) -> Mapping[WorkloadId, str]:
-    """The sentences, begun with what is masked now."""
+    """Put the present mask before each sentence."""
     begun = {id_: f"now {why.words}: the usual demand is used instead" for id_, why in now.items()}
     return {**remarks, **{id_: "; ".join(filter(None, (text, remarks.get(id_)))) for id_, text in begun.items()}}
 

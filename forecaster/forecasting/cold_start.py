@@ -50,7 +50,7 @@ def family(id_: WorkloadId) -> tuple[str, str]:
 
 
 def borrowed(history: FreshHistory) -> BorrowedHistory | None:
-    """The newcomers of a signal that have a donor; None when there are none, as in most cycles."""
+    """Return the cold starts of a signal that have a donor; None when there are none, as in most cycles."""
     young, grown = _ages(history)
     if not (len(young) and len(grown)):
         return None

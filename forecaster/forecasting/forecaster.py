@@ -61,7 +61,7 @@ class Forecaster:
         *,
         ids: Collection[WorkloadId] | None = None,
     ) -> dict[PeakSpan, PeakForecasts]:
-        """Forecasts for each span, from the newest samples: of these workloads, by default of all."""
+        """Return forecasts for each span, from the latest samples: of these workloads, by default of all."""
         ids = history.weeks.keys if ids is None else ids
         return self.peaks_by_span(signal, history, dict.fromkeys(spans, ids), now)
 
@@ -92,7 +92,7 @@ class Forecaster:
     def follow(
         self, signal: Signal, history: FreshHistory, ids_by_span: Mapping[PeakSpan, Collection[WorkloadId]]
     ) -> Shards:
-        """The shards of one signal, with the workloads that are there now."""
+        """Return the shards of one signal, with the present workloads."""
         if signal not in self.signals:
             self.signals[signal] = Shards(models.create(self.model))
         shards = self.signals[signal]
@@ -135,7 +135,7 @@ class Forecaster:
         ]
 
     def failures(self) -> list[str]:
-        """One sentence for each signal of which some models failed."""
+        """Return one sentence for each signal of which some models failed."""
         sentences = []
         for signal, shards in self.signals.items():
             failures = [shard.failure for shard in shards.shards if shard.failure]

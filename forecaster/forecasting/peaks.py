@@ -115,7 +115,7 @@ def _at(quantiles: Floats, level: float) -> Floats:
 
 
 class SpanRows(NamedTuple):
-    """The workloads that want a span, and their rows among all workloads of a signal."""
+    """Workloads that want a span, and their rows among all workloads of a signal."""
 
     ids: tuple[WorkloadId, ...]
     place: Mapping[WorkloadId, int]
@@ -145,7 +145,7 @@ class ModelAnswers:
         self.models, self.notes = TextCodes(("",)), TextCodes(("",))
 
     def take(self, rows: Positions, keys: tuple[str, ...], peak: Peak) -> None:
-        """Write down what was said of the series `keys`, which are in these rows."""
+        """Store the peaks of the series `keys`, which are in these rows."""
         provenance = peak.provenance
         _, positions, order = np.intersect1d(self.rows, rows, assume_unique=True, return_indices=True)
         place = order if provenance.keys == keys else provenance.rows(keys)[order]
@@ -160,7 +160,7 @@ class ModelAnswers:
         self.note[positions] = notes if isinstance(notes, int) else notes[place]
 
     def set_unknown(self, positions: NDArray[np.bool_], reason: str) -> None:
-        """Write down why nothing was said of these positions."""
+        """Store why these positions have no forecast."""
         self.values[positions], self.note[positions] = np.nan, self.notes[reason]
 
     def forecasts(self, begin: datetime, until: datetime, members: SpanRows) -> PeakForecasts:
@@ -202,9 +202,9 @@ STEPS = 12
 """Steps of five minutes."""
 PATH_LEVELS = (0.1, 0.5, 0.9, 0.95)
 PATH_ROUNDS = 10
-"""After so many cycles at the latest a workload has a new one."""
+"""Largest number of cycles between two paths of a workload."""
 PATH_DIGITS = 4
-"""Significant ones that are kept: the table has some fifty of these numbers a workload."""
+"""Significant digits stored: the table has some fifty of these numbers per workload."""
 
 
 @dataclass(slots=True)
@@ -224,7 +224,7 @@ class Paths:
     def take(
         self, signal: Signal, forecasts: Iterable[tuple[Shard, Forecast]], *, begin: datetime, now: datetime
     ) -> None:
-        """Keep what was said of the steps from `begin` on."""
+        """Store the forecasts of the steps from `begin` on."""
         for shard, forecast in forecasts:
             for id_, path in _paths(shard, forecast, begin, now):
                 self.by_workload[id_] = {**self.by_workload.get(id_, {}), signal: path}
@@ -249,7 +249,7 @@ def _paths(
 
 
 def _rounded(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Round to so many significant digits."""
+    """Round to `PATH_DIGITS` significant digits."""
     whole = np.floor(np.log10(np.maximum(values, 1e-12)))
     scale = 10.0 ** (PATH_DIGITS - 1 - whole)
     rounded: NDArray[np.float64] = np.round(values * scale) / scale

@@ -80,7 +80,7 @@ class Shard:
         return fitted if fitted.stacked(()) is not None else None
 
     def with_only(self, ids: tuple[WorkloadId, ...]) -> Shard:
-        """Return a shard of some of its workloads with what was learned of them; unfitted if others are among them."""
+        """Return a shard of some of its workloads with their learned state; unfitted if others are among them."""
         if ids == self.ids:
             return self
         whole, rows = self.divisible, rows_within(self.ids, ids)
@@ -97,7 +97,7 @@ class Shard:
 
     @classmethod
     def of(cls, ids: tuple[WorkloadId, ...]) -> Shard:
-        """One that has no model yet."""
+        """Return a shard without a model."""
         return cls(ids, tuple(map(key_of, ids)))
 
     @contextmanager
@@ -173,7 +173,7 @@ class Shards:
         due.learn(self.model, history, now)
 
     def stand_in(self, history: FreshHistory) -> None:
-        """Have what needs no fit speak for the shards that wait for their first one, where the model knows such."""
+        """Use stand-ins for the shards that wait for their first fit, where the model has them."""
         if not isinstance(self.model, models.HasStandIn):
             return
         for shard in self.waiting():
@@ -203,7 +203,7 @@ class Shards:
     def _rows_by_window(
         self, windows: Mapping[PeakSpan, models.StepWindow], place: slice
     ) -> dict[models.StepWindow, NDArray[np.intp]]:
-        """The windows that some rows of a stack want, and these rows."""
+        """Return the windows that some rows of a stack want, and these rows."""
         rows_by_window: dict[models.StepWindow, list[NDArray[np.intp]]] = {}
         for span, window in windows.items():
             rows = self.spans[span].within(place)
@@ -249,7 +249,7 @@ class Shards:
         return [shard for shard in self.shards if shard.fitted_at is None]
 
     def oldest(self, before: datetime, most: int = 1) -> list[Shard]:
-        """The shards with the oldest models of those fitted at `before` or earlier, at most so many."""
+        """Return the shards with the oldest models of those fitted at `before` or earlier, at most `most`."""
         old = sorted((shard.fitted_at, i) for i, shard in enumerate(self.shards) if shard.fitted_at)
         return [self.shards[i] for at, i in old[: max(0, most)] if at <= before]
 
@@ -266,12 +266,12 @@ class Shards:
 
 
 def mostly(ids: Sequence[WorkloadId], requested: Collection[WorkloadId]) -> bool:
-    """Whether half of these or more are requested: a shard that is mostly idle is not worth its time."""
+    """Whether at least half of these are requested: a shard that is mostly idle is not worth its time."""
     return 2 * sum(id_ in requested for id_ in ids) >= len(ids)
 
 
 def regrouped(shards: Sequence[Shard], ids: Iterable[WorkloadId]) -> list[Shard]:
-    """Shards of these workloads, `ROWS` at most in each; those that come join one that has no model yet."""
+    """Return shards of these workloads, at most `ROWS` in each; new ones join a shard without a model."""
     ordered = dict.fromkeys(ids)
     stay = [[id_ for id_ in shard.ids if id_ in ordered] for shard in shards]
     placed = set(chain.from_iterable(stay))

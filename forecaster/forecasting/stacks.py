@@ -56,7 +56,7 @@ def latest_panel(
 
 @dataclass(slots=True)
 class Stack:
-    """Some shards that have models, and these as one; what it learns is theirs again after each question."""
+    """Some shards with models, joined into one; its learned state returns to them after each call."""
 
     shards: tuple[Shard, ...]
     first: int
@@ -74,7 +74,7 @@ class Stack:
         return slice(self.first, self.first + len(self.ids))
 
     def stands(self, shards: tuple[Shard, ...], first: int) -> bool:
-        """Whether it is still what it was made of."""
+        """Whether it is still made of these shards."""
         same = len(shards) == len(self.shards) and first == self.first
         return same and all(
             present is shard and present.fitted is part
@@ -134,7 +134,7 @@ class Stack:
         return fitted.part(rows) if len(self.shards) > 1 and isinstance(fitted, models.Stacks) else fitted
 
     def _places(self) -> Iterator[tuple[Shard, slice]]:
-        """Each shard and its rows in the stack."""
+        """Yield each shard and its rows in the stack."""
         first = 0
         for shard in self.shards:
             yield shard, slice(first, first := first + len(shard.ids))
@@ -253,7 +253,7 @@ def _runs(shards: Sequence[Shard]) -> Iterator[tuple[tuple[Shard, ...], int]]:
 
 
 def few_want(rows_by_window: Mapping[models.StepWindow, Bins], count: int) -> Mapping[models.StepWindow, Bins]:
-    """The windows that less than an eighth of so many rows want; none where few windows have more than a quarter."""
+    """Return windows of less than an eighth of `count` rows; none where few windows have over a quarter."""
     few = {window: rows for window, rows in rows_by_window.items() if 8 * len(rows) < count}
     together = len({row for rows in few.values() for row in rows.tolist()})
     return few if 4 * together <= count or len(few) > MAX_WINDOWS_AT_ONCE else NO_WINDOWS

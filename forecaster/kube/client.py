@@ -36,7 +36,7 @@ RENEW_SECONDS = 300.0
 RELOAD_SECONDS = 10.0
 """Between two attempts to get other credentials, however many requests are refused meanwhile."""
 EXPIRY_SECONDS = 60.0
-"""Before their end, credentials are renewed."""
+"""Seconds before their end at which credentials are renewed."""
 MERGE_PATCH = "application/merge-patch+json"
 STRATEGIC_PATCH = "application/strategic-merge-patch+json"
 APPLY_PATCH = "application/apply-patch+yaml"

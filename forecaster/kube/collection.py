@@ -1,4 +1,4 @@
-"""A collection of the API server: what is to be asked next to know it, and what an answer means. Pure.
+"""A collection of the API server: its next request, and the meaning of an answer. Pure.
 
 Where a collection spares the others one object that is not of the form of its kind, `Progress.misread` says why it was
 left out: of custom resources a tenant can write anything that their definition leaves open.
@@ -34,7 +34,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Collection(Generic[T]):
-    """Objects of one kind in all namespaces, and the Struct that has what is needed of one."""
+    """Objects of one kind in all namespaces, and the Struct with their needed fields."""
 
     path: str
     kind: type[T]

@@ -31,7 +31,7 @@ ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 LOAD_SECONDS = 30.0
 """An exec plug-in that asks a cloud for a token takes one or two seconds; one that waits for a person never ends."""
 REASON_MAX = 600
-"""Characters of what the loader or a plug-in writes about a failure."""
+"""Most characters of a loader's or plug-in's message that are shown."""
 
 
 class ClientConfigError(ForecasterError):
@@ -39,7 +39,7 @@ class ClientConfigError(ForecasterError):
 
 
 class ClientConfig(msgspec.Struct, frozen=True, omit_defaults=True):
-    """One API server and the credentials of one account. Texts are PEM; what is a file may be rotated."""
+    """One API server and the credentials of one account. Texts are PEM; files may be rotated."""
 
     server: str
     """https://HOST[:PORT][/PREFIX]"""
@@ -114,7 +114,7 @@ def sought_config_source(kubeconfig: Path | None, context: str = "") -> Callable
 
 
 def is_pod(account: Path = ACCOUNT) -> bool:
-    """Whether this is a pod with an account of its own."""
+    """Whether this process runs in a pod with an account of its own."""
     return bool(os.environ.get("KUBERNETES_SERVICE_HOST")) and (account / "token").exists()
 
 
@@ -137,7 +137,7 @@ def in_cluster(account: Path = ACCOUNT) -> ClientConfig:
 
 
 def from_kubeconfig(files: Sequence[Path], context: str = "", timeout: float = LOAD_SECONDS) -> ClientConfig:
-    """A context of kubeconfig files, the current one if it is empty, with fresh credentials by their exec plug-ins.
+    """Return a context of kubeconfig files, the current one if empty, with fresh credentials by exec plug-ins.
 
     Raises:
         ClientConfigError: the files, or a plug-in in them, do not give what is needed.

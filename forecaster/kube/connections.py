@@ -33,7 +33,7 @@ ALIVE = [
         if hasattr(socket, name)
     ),
 ]
-"""A stream on which nothing comes is that of a server that is there: one that is gone is noticed after six seconds."""
+"""Keep-alive: a silent stream may be that of a living server; a dead one is noticed after these seconds."""
 
 
 class BodyTooLargeError(ResponseError):
@@ -126,7 +126,7 @@ def _ended(answer: BaseHTTPResponse) -> None:
 
 
 def _pool(config: ClientConfig, connections: int, opened: WeakSet[HTTPSConnection]) -> HTTPConnectionPool:
-    """A pool of at most so many connections; `opened` has those that are there."""
+    """Return a pool of at most `connections` connections; `opened` has the open ones."""
 
     class OpenedConnection(HTTPSConnection):
         def connect(self) -> None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 PAUSE_ANNOTATION = "forecaster.dev/pause"
-"""Annotation of the Lease that stops all writes while it is there and not `false`."""
+"""Annotation of the Lease that stops all writes while it is present and not `false`."""
 RESUMED_ANNOTATION = "forecaster.dev/resumed-at"
 """Annotation of the Lease: when a person last said that a fleet that is braked may go down."""
 ADDRESS_ANNOTATION = "forecaster.dev/leader-address"
@@ -109,7 +109,7 @@ class PauseNews(Protocol):
     """Hears whether writes are paused."""
 
     def __call__(self, *, paused: bool) -> None:
-        """They are, or go on."""
+        """Pause writes, or resume them."""
 
 
 class Leader(NamedTuple):
@@ -167,7 +167,7 @@ class Election:
         return self.clock().timestamp() - (self.seconds() - self._answered)
 
     def step(self) -> None:
-        """Renew the Lease, take it where it has run out, or look at it. Raises nothing: `fault` says what is wrong."""
+        """Renew the Lease, take it if it has expired, or read it. Raises nothing: `fault` has the failure."""
         with self._lock:
             if self._ended:
                 return
@@ -208,7 +208,7 @@ class Election:
             )
 
     def _renew(self, lease: Lease, began: float) -> None:
-        """Write it over the version that was seen last: while nothing else writes it, it need not be read again."""
+        """Write the Lease over its last known version: while no other replica writes it, it need not be read again."""
         self._observed(self._write(lease, self._taken(lease)), began)
         self._renewed, self.leader = began, None
 

@@ -50,7 +50,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def load(files: Sequence[Path], folder: Path, context: str = "") -> ClientConfig:
-    """A context of the files, the current one if it is empty; exec plug-in and auth provider are carried out.
+    """Return a context of the files, the current one if empty; runs exec plug-in and auth provider.
 
     Of several files the first counts that has an entry, as kubectl has it. `folder` is for temporary files.
 

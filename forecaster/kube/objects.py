@@ -82,7 +82,7 @@ def secret_path(namespace: str, name: str) -> str:
 
 
 class Webhook(Wire, frozen=True):
-    """One of a configuration."""
+    """One webhook of a configuration."""
 
     name: str = ""
     client_config: TrustedService = TrustedService()

@@ -69,7 +69,7 @@ class NonResourceAttributes(Wire, frozen=True):
 
 
 class AccessReviewStatus(Wire, frozen=True):
-    """Whether it is allowed. No opinion is no."""
+    """Whether access is allowed. No opinion counts as no."""
 
     allowed: bool = False
 

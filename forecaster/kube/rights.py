@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 NAMESPACE = "forecaster"
 SERVICE, RELEASE, CERTIFICATES = "forecaster", "forecaster-release", "forecaster-certificates"
 STATE = "forecaster-state"
-"""Secret with what a new pod needs of the one before it."""
+"""Secret with the state that a new pod needs from the one before it."""
 OWNED_API_SERVICES = (
     "v1beta1.external.metrics.k8s.io",
     "v1beta2.custom.metrics.k8s.io",
@@ -27,7 +27,7 @@ OWNED_API_SERVICES = (
 WEBHOOK = "forecaster-initial"
 REVIEW = "SelfSubjectAccessReview"
 SELF_REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
-"""Every account may ask for its own rights."""
+"""Path for a review of one's own rights, which every account may ask for."""
 
 
 class Right(NamedTuple):

@@ -57,9 +57,9 @@ class WatchHealth:
     fault: str = ""
     """Reason why the watch is interrupted now; empty while it follows, or has not begun."""
     refused: bool = False
-    """Whether that is a matter of rights, or of a kind that is not there."""
+    """Whether rights are missing, or the kind does not exist."""
     absent: bool = False
-    """Whether there is no such kind."""
+    """Whether the kind does not exist."""
     restarts: int = 0
     """Number of lists begun anew after a failure."""
     requests: int = 0
@@ -87,7 +87,7 @@ class Watch(Generic[T, V]):
         """Changed by the thread of the watch alone; `list(objects.items())` is a copy that others may go through."""
         self.health = WatchHealth()
         self.synced = threading.Event()
-        """Set once a whole list was known; from then on what is known is at most old."""
+        """Set once a whole list was known; from then on the objects are known, though perhaps old."""
         self._reduce = reduce
         self._on_change = on_change
         self._clock, self._drawn, self._seconds = clock, drawn, seconds
@@ -295,7 +295,7 @@ class Followed:
         return list(watch.objects.values())
 
     def begin(self, path: str, kind: type[Any], reduce: Callable[[Any], V]) -> None:
-        """Watch a collection, if it is not watched yet; `reduce` leaves what is needed of an object."""
+        """Watch a collection, if it is not watched yet; `reduce` returns the needed parts of an object."""
         if path in self._watches or self._stop.is_set():
             return
         watch = self._watches[path] = Watch(Collection(path, kind), reduce, clock=self._clock)

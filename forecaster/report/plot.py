@@ -90,7 +90,7 @@ def linear(values: Sequence[float], *, from_zero: bool = False) -> Axis:
 
 
 def logarithmic(values: Sequence[float]) -> Axis:
-    """An axis of whole decades around the values above zero; one decade where there are none."""
+    """Return an axis of whole decades around the values above zero; one decade without any."""
     positive = [value for value in values if value > 0] or [0.1]
     low, high = floor(log10(min(positive))), ceil(log10(max(positive)))
     return Axis(10.0**low, 10.0 ** max(high, low + 1), log=True)
@@ -113,7 +113,7 @@ class Mark(NamedTuple):
     y: float
     says: str
     own: bool = False
-    """Whether it is drawn larger: where things stand."""
+    """Whether it is drawn larger, to mark the present state."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +137,7 @@ class Area(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """Lines within two named axes; `hover` is what the script shows of a place in time."""
+    """Lines within two named axes; `hover` has the script's text for a point in time."""
 
     title: str
     across: Sequence[Tick]

@@ -184,7 +184,7 @@ def wrapped(line: str, width: int, hang: int | None = None) -> str:
 
 
 def print_json(view: object) -> None:
-    """One JSON document; `view` is anything that msgspec encodes."""
+    """Print one JSON document; `view` is anything that msgspec encodes."""
     sys.stdout.write(json_text(view) + "\n")
 
 
@@ -200,7 +200,7 @@ def print_yaml(view: object) -> None:
 
 
 def print_csv(rows: Sequence[Mapping[str, object]]) -> None:
-    """One line a row: base units, empty where a value is not known."""
+    """Print one line per row: base units, empty where a value is not known."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     writer = csv.DictWriter(sys.stdout, fieldnames=columns, lineterminator="\n")
     writer.writeheader()

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class ShownProgress:
-    """A `StageWatch`: shows stages, and lets the rest be done with what is known after the first Ctrl-C."""
+    """A `StageWatch`: shows stages, and after the first Ctrl-C lets a command finish with its partial results."""
 
     def __init__(self, bar: Progress | None = None, task: TaskID = TaskID(0)) -> None:  # noqa: B008  an integer
         self._bar, self._task = bar, task

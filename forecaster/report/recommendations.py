@@ -46,7 +46,7 @@ NONE_FOUND = "No workload was found. `forecaster doctor` says which series are m
 
 
 def columns_of(recommendations: Sequence[Recommendation]) -> list[PrintedColumn]:
-    """One row per workload: demand now and ahead, replicas, reason, and what one pod requests; by importance."""
+    """Return one row per workload, by importance: present and coming demand, replicas, reason, requests."""
     views = [deciding(row) for row in recommendations]
     ahead = [view.forecast if view else None for view in views]
     units = [view.unit if view else "" for view in views]
@@ -120,7 +120,7 @@ def _reason(recommendation: Recommendation) -> str:
 
 
 def _sizes(recommendations: Sequence[Recommendation]) -> list[PrintedColumn]:
-    """Requests before limits: they are what is paid for."""
+    """Return sizes, requests before limits, because requests cost money."""
     pairs = [
         (row.resources_now, row.resources.resources if isinstance(row.resources, Resize) else None)
         for row in recommendations
@@ -199,7 +199,7 @@ def _print_table(rows: list[Recommendation], outcome: Outcome, *, wide: bool) ->
 
 
 def _flat(view: RecommendationView) -> dict[str, object]:
-    """One row: numbers in base units, empty where they are not known."""
+    """Return one row: numbers in base units, empty where they are not known."""
     now, recommended = view.resources.now, view.resources.recommended
     return {
         "namespace": view.namespace,
@@ -257,7 +257,7 @@ class LiveTable:
             self._live.console.print(picture, soft_wrap=True)
 
     def _free_rows(self) -> int:
-        """Rows beside the other lines of the terminal; 0 where there is none."""
+        """Rows of the terminal beside the other lines; 0 without any."""
         return max(1, self._live.console.height - 5) if self._live.console.is_terminal else 0
 
 

@@ -1,4 +1,4 @@
-"""The plots of a replay: cost against shortage, and one workload's demand against what its pods carried."""
+"""Plots of a replay: cost against shortage, and one workload's demand against the capacity of its pods."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def _says(title: str, share: float, account: Account) -> str:
 
 
 def trajectory(compared: WorkloadComparison, begin: datetime, titles: Mapping[str, str]) -> str:
-    """Demand, and what the ready pods carried under the HPA alone and under our policy; what was short is shaded.
+    """Plot demand, and the capacity of ready pods under the HPA alone and under our policy; shortage is shaded.
 
     Where there are more minutes than places, each place is the minute of the largest demand in it.
     """

@@ -50,7 +50,7 @@ DECIDED_NOTE = "The decisions of the ledger as they were made, as floors of the 
 
 
 class WeekSection(NamedTuple):
-    """A table of the week: its heading on the page, what it says there, and how a terminal introduces it."""
+    """A table of the week: its heading and text on the page, and its introduction on a terminal."""
 
     title: str
     note: str

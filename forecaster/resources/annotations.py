@@ -42,7 +42,7 @@ VALUE_MAX, NAMES_MAX = 64, 32
 """Longest value that is read, and annotations read of one object: an owner may write 256 KiB, settings are short."""
 
 PERMITTING = {"sizing": "newsvendor", "scale_in_by_forecast": True, "min_replicas": 1, "max_replicas": MAX_REPLICAS}
-"""Beside these each setting may have any value: what it needs of others is judged where layers are combined."""
+"""Values beside which each setting may have any value: dependencies are checked where layers are combined."""
 WRITTEN = ("-before", "-by", "-expires", "-until")
 """Endings of the annotations that our own writes leave."""
 KNOWN_ANNOTATIONS = [name.removeprefix(ANNOTATION_PREFIX) for name in (*ANNOTATION_SETTINGS, PAUSED)]
@@ -97,7 +97,7 @@ def _annotated(annotations: tuple[tuple[str, str], ...], described: str) -> Anno
 
 
 def _put(policy: dict[str, object], path: tuple[str, ...], text: str) -> str:
-    """Put one setting into a policy; what is wrong with its value, which then is left out, or `observe` for a mode."""
+    """Put one setting into a policy; return its fault, in which case it is left out, or `observe` for a mode."""
     *sections, name = path
     nested: dict[str, object] = {name: text}
     for section in reversed(sections):

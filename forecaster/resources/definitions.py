@@ -112,7 +112,7 @@ def _status(struct: type[Wire]) -> Document:
 
 
 def _inlined(part: Any, known: Document) -> Any:
-    """A schema without references, titles and defaults; what may be null may be left out."""
+    """Return a schema without references, titles and defaults; nullable fields become optional."""
     if not isinstance(part, dict):
         return part
     if "$ref" in part:

@@ -44,7 +44,7 @@ class KedaTrigger(Wire, frozen=True):
 
 
 class Fallback(Wire, frozen=True):
-    """Replicas while triggers fail, from so many failures in a row on; KEDA's definition holds its other fields."""
+    """Replicas while triggers fail, from a number of failures in a row on; KEDA's definition has other fields, too."""
 
     failure_threshold: int = 0
 

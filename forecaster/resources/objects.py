@@ -60,7 +60,7 @@ class WrittenPolicy(Mapping[str, Any]):
 
     @cached_property
     def read(self) -> dict[str, Any]:
-        """The policy; one that cannot be read is none that a policy may be, and so is refused with the reason."""
+        """Return the policy; one that cannot be read is refused with the reason."""
         try:
             stated = _wire.decode(self.spec)
         except NOT_READ as error:
@@ -69,7 +69,7 @@ class WrittenPolicy(Mapping[str, Any]):
         return dict(in_settings(stated))
 
     def get(self, name: str, default: Any = None) -> Any:
-        """One setting; the mode is known without reading the others."""
+        """Return one setting; the mode is known without reading the others."""
         return self.mode or default if name == "mode" else self.read.get(name, default)
 
     def __getitem__(self, name: str) -> Any:
@@ -119,7 +119,7 @@ class AutoscalerResource(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def layer(self) -> Layer:
-        """All of its `spec` but the target is a policy."""
+        """Return the layer: all of its `spec` but the target is a policy."""
         policy = WrittenPolicy(bytes(self.spec), self.mode)
         return WrittenLayer(f"{AUTOSCALER} {self.namespace}/{self.name}", policy, self.events)
 
@@ -162,7 +162,7 @@ class SpecHead(Wire, frozen=True):
 _wire, _head = msgspec.json.Decoder(dict[str, Any]), msgspec.json.Decoder(SpecHead)
 _events = msgspec.json.Decoder(StatedEvents)
 NO_POLICY_SELECTOR = PolicySelector(name="")
-"""No workload has no name."""
+"""Selects nothing, because every workload has a name."""
 
 
 def autoscaler_of_resource(resource: CustomResource) -> AutoscalerResource:

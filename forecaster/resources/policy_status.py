@@ -31,7 +31,7 @@ class PolicyStatus(Wire, frozen=True):
     conditions: Annotated[tuple[Condition, ...], described("Ready.")] = ()
 
     def condition(self, kind: str) -> Condition | None:
-        """One of them."""
+        """Return one condition."""
         return next((condition for condition in self.conditions if condition.type == kind), None)
 
 
@@ -64,7 +64,7 @@ def policy_status(policy: PolicyResource, fleet: Selected, before: PolicyStatus,
 
 
 def _ready(policy: PolicyResource, selected: frozenset[WorkloadId], fleet: Selected) -> ConditionState:
-    """Whether what it states is in force for the workloads that it selects."""
+    """Return whether its policy is in force for the selected workloads."""
     if policy.fault:
         return ConditionState("False", "PolicyRefused", policy.fault)
     if not selected:

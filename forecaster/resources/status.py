@@ -1,4 +1,4 @@
-"""The status of a PredictiveAutoscaler, made of what was decided about its workload. Pure."""
+"""The status of a PredictiveAutoscaler, made from the decisions about its workload. Pure."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class AutoscalerStatus(Wire, frozen=True):
     conditions: Annotated[tuple[Condition, ...], described("Ready, ForecastActing, Limited.")] = ()
 
     def condition(self, kind: str) -> Condition | None:
-        """One of them."""
+        """Return one condition."""
         return next((condition for condition in self.conditions if condition.type == kind), None)
 
     def material(self) -> object:
@@ -68,7 +68,7 @@ class Decided:
     """Facts about the workload of a PredictiveAutoscaler after a cycle."""
 
     recommendation: Recommendation | None
-    """None: there is no such workload."""
+    """None: the workload does not exist."""
     policy: Policy
     refused: Sequence[tuple[Layer, str]] = ()
     origins: Sequence[Origin] = ()
@@ -122,7 +122,7 @@ def _state(recommendation: Recommendation) -> str:
 
 
 def _ready(resource: AutoscalerResource, decided: Decided) -> ConditionState:
-    """Whether what it states is in force."""
+    """Return whether its policy is in force."""
     refused = "; ".join(why for layer, why in decided.refused if layer.origin == resource.layer.origin)
     if resource.fault or refused:
         return ConditionState("False", "PolicyRefused", resource.fault or f"It is left out of the policy: {refused}.")
