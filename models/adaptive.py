@@ -57,7 +57,7 @@ class Adaptive:
     """The prior, a ridge, yesterday and last week, mixed level by level by their past success.
 
     A fit makes all of them forecast from origins of the latest week, oldest first, and `ExpertLosses` weighs them by
-    the outcome; between fits every hour whose outcome becomes known is one more origin. There are weights for single
+    the outcome; between fits every hour with a known outcome is one more origin. There are weights for single
     steps, for peaks and for windows beyond the near network, each for every level.
 
     The ridge reads history at the level of today (see `shifts`). The prior reads history as it was: it starts from the
@@ -92,7 +92,7 @@ class Adaptive:
         return Prior(self.similar).fit(panel)
 
     def followed(self, history: Panel, learned: AdaptiveState, known_until: datetime) -> AdaptiveState:
-        """Return the state after learning from newer bins: hours whose outcome is now known."""
+        """Return the state after learning from newer bins: hours with an outcome that is now known."""
         losses, moved = learned.losses, False
         for rows, panel in learned.turns.matured(history, known_until):
             if not moved:

@@ -79,7 +79,7 @@ def lent(panel: Panel, groups: Sequence[Hashable | None]) -> Lent:
     return Lent(trusted(values, panel.start, panel.step, panel.keys), lenders)
 
 
-class Donors(NamedTuple):
+class GroupDonors(NamedTuple):
     """The grown series of a group.
 
     Attributes:
@@ -99,17 +99,17 @@ def _donors(
     grown: npt.NDArray[np.bool_],
     borrowers: Container[Hashable | None],
     day: int,
-) -> dict[Hashable | None, Donors]:
+) -> dict[Hashable | None, GroupDonors]:
     """Return the donors of each group with a newcomer, read once however many newcomers there are."""
     rows: dict[Hashable | None, list[int]] = defaultdict(list)
     for row in np.flatnonzero(grown).tolist():
         if groups[row] in borrowers:
             rows[groups[row]].append(row)
     latest = {group: values[each, -COMPARED_DAYS * day :] for group, each in rows.items()}
-    return {group: Donors(each, latest[group], _agreement(latest[group])) for group, each in rows.items()}
+    return {group: GroupDonors(each, latest[group], _agreement(latest[group])) for group, each in rows.items()}
 
 
-def _donor(own: Floats, group_donors: Donors, day: int) -> tuple[int, float] | None:
+def _donor(own: Floats, group_donors: GroupDonors, day: int) -> tuple[int, float] | None:
     """Return the donor for a newcomer with `own` samples, and the factor to its level."""
     own_skill, factor = followed(own, group_donors.latest[:, -len(own) :])
     shown = own_skill if len(own) >= PROVING_DAYS * day else group_donors.agreement

@@ -203,7 +203,7 @@ class Backtest:
 
     @property
     def unscored(self) -> float:
-        """Share of the forecast values whose outcome is not known."""
+        """Share of the forecast values without a known outcome."""
         came = [actual_after(self.panel, forecast.origin, forecast.steps) for forecast in self.forecasts]
         return float(np.isnan(came).mean())
 

@@ -120,7 +120,7 @@ MEDIAN = TRAINING_LEVELS.index(0.5)
 
 
 def reach_of(window: StepWindow) -> int:
-    """Return the reach whose origins are comparable with a window."""
+    """Return the reach of origins that are comparable with a window."""
     if window.last > NEAR_BINS:
         return FAR
     return ONE if window.steps == 1 else PEAK

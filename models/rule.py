@@ -95,14 +95,14 @@ SPARE_DIVISOR = 16
 
 @dataclass(eq=False, slots=True)
 class GrowingColumns:
-    """Values [series, time] whose first `taken` columns are written; written ones never change."""
+    """Values [series, time] with `taken` written columns at the beginning; written ones never change."""
 
     values: Floats
     taken: int
 
 
 class FreeColumns(NamedTuple):
-    """Spare columns behind a panel whose latest bin is the column before `end`.
+    """Spare columns behind a panel with its latest bin in the column before `end`.
 
     A second panel that continues the same columns finds the next one taken, and gets a copy.
     """

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 MISREAD = EventKind("MetricMisread", warns=True)
 EVENT_INTERVAL = timedelta(hours=1)
 """Time between two Events about the same fault: as long as the API server keeps an Event by default."""
-MAX_EVENTS = 20
+MAX_WARNINGS = 20
 """Events of a cycle; the others follow in the next ones."""
 
 
@@ -65,7 +65,7 @@ class HpaWarnings:
         """Return the faults to be sent now, those sent longest ago first."""
         due = [key for key in wrong if abs(now - self.warned_at.get(key, LONG_AGO)) >= EVENT_INTERVAL]
         longest_ago = sorted(due, key=lambda key: self.warned_at.get(key, LONG_AGO))
-        return [(key, wrong[key]) for key in longest_ago[:MAX_EVENTS]]
+        return [(key, wrong[key]) for key in longest_ago[:MAX_WARNINGS]]
 
     def _warn(self, key: tuple[str, str], misread: Misread, now: datetime) -> str:
         """Send one Event; return the failure. Its namespace may be terminating, or have a full quota."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from forecaster.actuators.headroom import ReserveQuota, fitting, unbounded
 from forecaster.actuators.limits import CycleLimits, Move, mass_fall
-from forecaster.actuators.writes import LASTING, Change, ClusterWrite, NamedObject, RefusalReason, WriteRefusal
+from forecaster.actuators.writes import LASTING, Change, ClusterWrite, RefusalReason, WorkloadObject, WriteRefusal
 from forecaster.domain.amounts import counted
 from forecaster.domain.report import Effected
 from forecaster.errors import unexpected
@@ -340,7 +340,7 @@ class WriteQueue:
         return "conflict" if isinstance(error, ApiError) and error.status == HTTPStatus.CONFLICT else "failed"
 
 
-class UnreadObject(NamedObject):
+class UnreadObject(WorkloadObject):
     """An object that could not be read."""
 
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
     from forecaster.publish.publisher import OfferedCycle
 
-BUDGET_SECONDS = 0.5
+MAKING_SECONDS = 0.5
 """Seconds of a cycle for making statuses; the rest waits for the next cycle."""
 MAX_WRITES = 500
 """Writes of statuses in a cycle; the rest waits for the next cycle."""
@@ -221,7 +221,7 @@ class StatusWriter:
             del self._known[uid]
         begun, writes, aged = self.seconds(), list[AutoscalerWrite](), list[tuple[float, str, AutoscalerResource]]()
         for resource in resources:
-            if len(writes) == MAX_WRITES or self.seconds() - begun > BUDGET_SECONDS / 2:
+            if len(writes) == MAX_WRITES or self.seconds() - begun > MAKING_SECONDS / 2:
                 break
             facts, layers = self._facts(cycle, resource.target), self.policies.layers(resource.target)
             made_of = (resource.generation, resource.fault, facts, layers)
@@ -232,7 +232,7 @@ class StatusWriter:
             elif self.seconds() - at >= REFRESH_SECONDS:
                 aged.append((at, resource.uid, resource))
         for _, _, resource in sorted(aged, key=lambda refresh: refresh[:2]):
-            if len(writes) < MAX_WRITES and self.seconds() - begun <= BUDGET_SECONDS:
+            if len(writes) < MAX_WRITES and self.seconds() - begun <= MAKING_SECONDS:
                 writes += self._made(resource, cycle)
         return writes
 

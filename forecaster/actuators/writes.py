@@ -96,7 +96,7 @@ class WrittenObject(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class NamedObject:
+class WorkloadObject:
     """An object of which only the name is known."""
 
     workload: WorkloadId

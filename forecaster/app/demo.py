@@ -149,7 +149,7 @@ def settings_for(url: str) -> Settings:
 # recommendations, which the service does not do. The endpoint shows the pods of the second.
 
 
-class Moment(NamedTuple):
+class PlayedMinute(NamedTuple):
     """A minute has been played: the cycle at its beginning, and both clusters at its end, `now`."""
 
     now: datetime
@@ -166,7 +166,7 @@ def setups_of(stage: Stage) -> tuple[Setups, Mapping[WorkloadId, str]]:
     return setups, {id_: reason for id_, reason in answers.items() if isinstance(reason, str)}
 
 
-def play(stage: Stage, setups: Setups, length: timedelta) -> Iterator[Moment]:
+def play(stage: Stage, setups: Setups, length: timedelta) -> Iterator[PlayedMinute]:
     """Minute after minute from the stage's beginning."""
     plain, floored = simulation(stage, setups, length), simulation(stage, setups, length)
     floors: dict[WorkloadId, int] = {}
@@ -178,7 +178,7 @@ def play(stage: Stage, setups: Setups, length: timedelta) -> Iterator[Moment]:
         alone = dict(zip(setups, plain.minute(minute, [NO_FLOOR] * len(setups)), strict=True))
         raised = dict(zip(setups, floored.minute(minute, [floors.get(id_, NO_FLOOR) for id_ in setups]), strict=True))
         show_pods(stage.fleet, raised, now + MINUTE)
-        yield Moment(now + MINUTE, outcome, alone, raised)
+        yield PlayedMinute(now + MINUTE, outcome, alone, raised)
 
 
 def simulation(stage: Stage, setups: Setups, length: timedelta) -> Simulation:

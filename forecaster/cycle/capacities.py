@@ -58,7 +58,7 @@ class PersistedCapacity(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class Capacities:
-    """Learned pod capacities by workload and signal, and the workloads whose last hour is not evaluated yet."""
+    """Learned pod capacities by workload and signal, and the workloads with an hour that is not evaluated yet."""
 
     known: dict[tuple[WorkloadId, str], LearnedCapacity] = field(default_factory=dict)
     rolling: dict[tuple[WorkloadId, str], str] = field(default_factory=dict)

@@ -55,7 +55,7 @@ class RenewedGates(NamedTuple):
 
 @dataclass(slots=True)
 class ForecastGates:
-    """Gates of the workloads whose policy requires one; a new workload starts at the beginning.
+    """Gates of the workloads that need one by their policy; a new workload starts at the beginning.
 
     A workload that is absent for less than a day keeps its gate state.
     """

@@ -217,7 +217,7 @@ def _ask(
 ) -> list[str]:
     """Query these gaps; return a sentence for each failure, and stop when the source does not answer at all.
 
-    A signal whose query takes too long is missing: other signals are queried, but not after many more time-outs.
+    A signal with a query that takes too long is missing: other signals are queried, but not after many more time-outs.
     """
     workloads = {workload.id: workload for workload in targets.inventory.workloads}
     failures: list[str] = []

@@ -1,7 +1,7 @@
 """Capacity of one pod: learned from how full pods were while service was good and while it was not.
 
 Learning begins at the request. The HPA's target is the lower bound, because its owner has tried it; the limit is the
-upper bound. A version whose traffic costs another amount of CPU may carry more or less, so it is learned anew; other
+upper bound. A version with another cost of CPU may carry more or less, so it is learned anew; other
 versions continue with the capacity of the version before.
 """
 

@@ -230,7 +230,7 @@ class Shards:
         return tuple(self.ids[row] for row in rows[known].tolist()), answers.values[known]
 
     def remarks(self) -> Mapping[WorkloadId, str]:
-        """Return remarks about workloads whose demand differs from their usage."""
+        """Return remarks about workloads with a demand that differs from their usage."""
         cleanings = (shard.cleaning for shard in self.shards if shard.cleaning)
         remarks = {id_: remark for cleaning in cleanings for id_, remark in cleaning.remarks.items()}
         return with_now(remarks, self.masked) if self.masked else remarks

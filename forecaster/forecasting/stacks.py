@@ -1,4 +1,4 @@
-"""Stacks: shards whose models are called together, because a call on a large array costs less per workload."""
+"""Stacks: shards with models that are called together, because a call on a large array costs less per workload."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ class OverlayReader:
     ) -> WorkloadOffer:
         """Return an offer of a table with the present count and readers of the workload.
 
-        `kinds` are those whose counts in the table come from the API server. For these, an unconfirmed count is not
+        `kinds` have counts from the API server in the table. For these, an unconfirmed count is not
         current; for other kinds the table's count is used.
         """
         state = self._current()

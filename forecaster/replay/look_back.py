@@ -35,7 +35,7 @@ LOOK_BACK_LENGTH = timedelta(hours=12)
 MINUTES_A_POINT = FIVE_MINUTES // MINUTE
 LOOK_BACK_POINTS = LOOK_BACK_LENGTH // FIVE_MINUTES
 LOW, MEDIAN, HIGH = 0.1, 0.5, 0.9
-MIN_POINTS = 6
+MIN_PEAKS = 6
 """Smallest number of known peaks in an hour that is summarized."""
 
 
@@ -103,7 +103,7 @@ def by_hour(past: PastForecast) -> Iterator[HourOfForecasts]:
     hours = [last_multiple(at, HOUR) for at in past.begins]
     for hour in dict.fromkeys(hours):
         within = np.array([start == hour for start in hours]) & np.isfinite(past.actual) & np.isfinite(past.peak)
-        if within.sum() < MIN_POINTS:
+        if within.sum() < MIN_PEAKS:
             yield HourOfForecasts(hour, None, None)
             continue
         actual, total = past.actual[within], float(past.actual[within].sum())

@@ -87,7 +87,7 @@ class SizeAccount:
 
 
 def _mean_ratio(part: Doubles, whole: Doubles) -> float:
-    """Return the mean of the containers' ratios, of those whose whole is not 0; NaN where there is none."""
+    """Return the mean of the containers' ratios, without those of a whole of 0; NaN where there is none."""
     known = whole > 0
     return float((part[known] / whole[known]).mean()) if known.any() else math.nan
 

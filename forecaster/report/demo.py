@@ -16,7 +16,17 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from forecaster.app.demo import DEMO_HISTORY, Moment, Stage, compared, floors_of, on_dashboard, play, setups_of, staged
+from forecaster.app.demo import (
+    DEMO_HISTORY,
+    PlayedMinute,
+    Stage,
+    compared,
+    floors_of,
+    on_dashboard,
+    play,
+    setups_of,
+    staged,
+)
 from forecaster.domain.decision import Reason
 from forecaster.domain.window import HOUR, MINUTE
 from forecaster.publish.views import RecommendationView, recommendation_view
@@ -100,7 +110,7 @@ def show_dashboard(
 class _Played(NamedTuple):
     """End of the play, and the comparison with the plain HPA."""
 
-    last: Moment
+    last: PlayedMinute
     compared: Comparison
 
 
@@ -113,7 +123,7 @@ def _played(stage: Stage, console: Console, interrupt: Interrupt, length: timede
     return _Played(last, compared(stage, decisions, last.now))
 
 
-def noted(moments: Iterable[Moment], decisions: Decisions) -> Iterator[Moment]:
+def noted(moments: Iterable[PlayedMinute], decisions: Decisions) -> Iterator[PlayedMinute]:
     """Note down each count that is decided, on its way to the screen."""
     for moment in moments:
         for id_, replicas in floors_of(moment.outcome.recommendations).items():
@@ -121,7 +131,7 @@ def noted(moments: Iterable[Moment], decisions: Decisions) -> Iterator[Moment]:
         yield moment
 
 
-def demo_view(last: Moment, whole: Comparison) -> DemoView:
+def demo_view(last: PlayedMinute, whole: Comparison) -> DemoView:
     """Return the result of the demo as one document."""
     rows = sorted(last.outcome.recommendations, key=lambda row: row.id)
     return DemoView([recommendation_view(row) for row in rows], comparison_view(whole, tracks=False))
@@ -159,7 +169,7 @@ FRAME = timedelta(minutes=5)
 """Virtual time between two pictures: about ten a second."""
 
 
-def watch(moments: Iterable[Moment], begin: datetime, length: timedelta, console: Console) -> Moment:
+def watch(moments: Iterable[PlayedMinute], begin: datetime, length: timedelta, console: Console) -> PlayedMinute:
     """Show all moments; returns the last one. Whatever ends the play, the cursor is visible afterwards."""
     console.print(_headline(begin, length), highlight=False, soft_wrap=True)
     if console.is_terminal and not console.is_dumb_terminal:
@@ -174,7 +184,7 @@ def _headline(begin: datetime, length: timedelta) -> str:
     )
 
 
-def _live(moments: Iterable[Moment], begin: datetime, length: timedelta, console: Console) -> Moment:
+def _live(moments: Iterable[PlayedMinute], begin: datetime, length: timedelta, console: Console) -> PlayedMinute:
     last = None
     try:
         with Live(console=console, auto_refresh=False) as live:
@@ -187,7 +197,7 @@ def _live(moments: Iterable[Moment], begin: datetime, length: timedelta, console
     return _ended(last)
 
 
-def _lines(moments: Iterable[Moment], begin: datetime, length: timedelta, console: Console) -> Moment:
+def _lines(moments: Iterable[PlayedMinute], begin: datetime, length: timedelta, console: Console) -> PlayedMinute:
     last = None
     for last in moments:
         if not (last.now - begin) % HOUR:
@@ -195,13 +205,13 @@ def _lines(moments: Iterable[Moment], begin: datetime, length: timedelta, consol
     return _ended(last)
 
 
-def _ended(last: Moment | None) -> Moment:
+def _ended(last: PlayedMinute | None) -> PlayedMinute:
     if last is None:
         raise ValueError("nothing was played: the length is less than a minute")
     return last
 
 
-def frame(moment: Moment, begin: datetime, length: timedelta, console: Console) -> RenderableType:
+def frame(moment: PlayedMinute, begin: datetime, length: timedelta, console: Console) -> RenderableType:
     """One picture: clock and progress, the recommendations, the accounts so far."""
     head = Table.grid(padding=(0, 2))
     head.add_row(
@@ -213,11 +223,11 @@ def frame(moment: Moment, begin: datetime, length: timedelta, console: Console) 
     return Group(head, "", table, "", *_so_far(moment))
 
 
-def _clock(moment: Moment, begin: datetime, length: timedelta) -> str:
+def _clock(moment: PlayedMinute, begin: datetime, length: timedelta) -> str:
     return f"{moment.now:%a %d %b %Y %H:%M} UTC, {round((moment.now - begin) / HOUR, 1):g} of {length / HOUR:g} h"
 
 
-def _so_far(moment: Moment) -> tuple[str, str]:
+def _so_far(moment: PlayedMinute) -> tuple[str, str]:
     raised = sum(row.replicas.reason is Reason.FORECAST for row in moment.outcome.recommendations)
     return (
         f"plain HPA {_spent(moment.plain)}",

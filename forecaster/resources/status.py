@@ -57,7 +57,7 @@ class AutoscalerStatus(Wire, frozen=True):
         return next((condition for condition in self.conditions if condition.type == kind), None)
 
     def material(self) -> object:
-        """Part whose change is written at once; the rest changes in every cycle, and is written now and then."""
+        """Part that is written at once when it changes; the rest, which changes in every cycle, now and then."""
         facts = [(condition.type, condition.status, condition.reason) for condition in self.conditions]
         numbers = (self.observed_generation, self.mode, self.current_replicas, self.recommended_replicas)
         return *numbers, self.gate, self.reason, *facts

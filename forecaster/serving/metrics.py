@@ -82,7 +82,7 @@ class ServingMetrics(Collector):
         self._requests[handler, code] += 1
 
     def collect(self) -> Iterator[Metric]:
-        """Yield metrics that are counted without the library, whose counters cost more than a request's answer.
+        """Yield metrics that are counted without the library: its counters cost more than a request's answer.
 
         Without a table its age is NaN, not 0.
         """

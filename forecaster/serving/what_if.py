@@ -1,7 +1,7 @@
 """What-if questions of dashboard readers, passed to a process that replays (docs/decisions/0020).
 
 That process is started by the first question and ended when none has come for a while. One question is answered at a
-time and one may wait; a reader who asks more often than a slider moves is refused, and the page asks again.
+time and one may wait; a reader that asks more often than a slider moves is refused, and the page asks again.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LONGEST_ANSWER = 2**20
 PER_SECOND, AT_ONCE = 25.0, 50.0
 """Questions of one caller, on average and in a burst: a page asks twenty times a second while a slider moves."""
 MAX_CALLERS = 1000
-MAX_CHANGES = 16
+MAX_PARAMETERS = 16
 NAME_PATTERN = re.compile(r"[a-z][a-z0-9_]{0,39}", re.ASCII)
 NUMBER_PATTERN = re.compile(r"[+-]?[0-9.]{1,20}", re.ASCII)
 FLAGS = {"true": True, "false": False}
@@ -148,7 +148,7 @@ def changes_of(parameters: Mapping[str, str]) -> dict[str, float | bool]:
 
     Raises ProblemError where something is no name or no number.
     """
-    if len(parameters) > MAX_CHANGES:
+    if len(parameters) > MAX_PARAMETERS:
         raise _bad("too many settings")
     return {_name(name): _value(name, text) for name, text in parameters.items()}
 

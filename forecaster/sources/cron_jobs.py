@@ -1,6 +1,6 @@
 """PromQL about runs of CronJobs: the sizes of containers of Jobs, and the usage of each run.
 
-A run is a Job whose pods have names of their own, and most of them are gone. So each query covers a week at once and
+A run is a Job, its pods have names of their own, and most of them are gone. So each query covers a week at once and
 reads every series once; with steps of minutes it would read runs times steps. Series by pod are read only where the
 name has the minute of a schedule. A namespace is read up to a number of its oldest CronJobs, and of their runs: an
 owner with more of them harms that namespace only.

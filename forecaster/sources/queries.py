@@ -32,7 +32,7 @@ _MADE_OF: Mapping[str, str] = {CPU: OF_PODS, CPU_CONTAINER: "cpu_container_pods"
 ERROR_SIGNAL_PREFIX = "errors of "
 """Prefix of the names of error signals."""
 ANY_CONTAINER = ".+"
-MAX_NAMED = 500
+MAX_NAMED_CONTAINERS = 500
 """Largest number of containers that a query names one by one; above it, all containers are read."""
 INVENTORY = tuple(name for name in RAW if name not in DEMAND and name != OF_PODS)
 
@@ -302,7 +302,7 @@ class Queries(BaseModel):
         """`template` with a text for each of its names."""
         owners = OWNERS_RECORDED if self.preset == "recorded" else OWNER_JOIN
         text = promql.filled(template, {"workloads": _named_once(self.replicas), "owners": owners})
-        named = promql.any_of(sorted(containers)) if 0 < len(containers) <= MAX_NAMED else ANY_CONTAINER
+        named = promql.any_of(sorted(containers)) if 0 < len(containers) <= MAX_NAMED_CONTAINERS else ANY_CONTAINER
         values = {
             "namespaces": promql.escaped(self.namespaces),
             "labels": promql.equalities(self.labels),

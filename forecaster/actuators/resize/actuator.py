@@ -10,7 +10,7 @@ from forecaster.actuators.limits import MAX_WORKLOADS, CycleLimits, in_turn, max
 from forecaster.actuators.resize.eviction import STUCK, EvictionTerms
 from forecaster.actuators.resize.plan import occupied, resize_plan
 from forecaster.actuators.rollback import UNKNOWN_HEALTH, Health, HealthAt, errors_worse, no_health
-from forecaster.actuators.writes import Change, NamedObject, RefusalReason, WriteRefusal
+from forecaster.actuators.writes import Change, RefusalReason, WorkloadObject, WriteRefusal
 from forecaster.domain.amounts import duration_text
 from forecaster.domain.decision import Resize
 from forecaster.horizontal.events import freeze_at
@@ -91,7 +91,7 @@ class ResizeActuator:
         return self.policies.stated(id_).vertical.mode == "in-place"
 
     def _left_behind(self, now: datetime) -> list[ResizablePod]:
-        """Return settled pods of workloads whose mode changed; called after a change of any mode.
+        """Return settled pods of workloads with another mode; called after a change of any mode.
 
         A pod that was created with its size keeps it: its owner may never have run it with another one.
         """
@@ -143,7 +143,7 @@ class ResizeActuator:
         self.turn += 1
         held = {id_: why for id_ in others if (why := self._closed(id_, now))}
         waiting = [
-            WriteRefusal(NamedObject(id_, min(others.pop(id_))[1]), RefusalReason.OUTSIDE_WINDOW, f"{id_}: {why}")
+            WriteRefusal(WorkloadObject(id_, min(others.pop(id_))[1]), RefusalReason.OUTSIDE_WINDOW, f"{id_}: {why}")
             for id_, why in held.items()
         ]
         round_ = self.turn // -(-len(others) // MAX_WORKLOADS) if others else 0

@@ -15,7 +15,7 @@ from forecaster.actuators.resize.actuator import recommended_sizes
 from forecaster.actuators.resize.learned_boost import StartBoosts
 from forecaster.actuators.resize.pods import Resizes, resources_block
 from forecaster.actuators.rollback import lasts
-from forecaster.actuators.writes import Fence, NamedObject, RefusalReason, WriteRefusal
+from forecaster.actuators.writes import Fence, RefusalReason, WorkloadObject, WriteRefusal
 from forecaster.domain.decision import Hold, Reason, Recommendation
 from forecaster.domain.report import Effected
 from forecaster.errors import StoreError
@@ -84,7 +84,9 @@ class InitialActuator:
         away = {pod.workload for pod in self.cluster.marked() if lasts(pod.backed_off_until, now)} if sizes else set()
         neighbours = self.neighbours(now) if sizes else Neighbours()
         whys = {id_: why for id_ in sizes if (why := neighbours.writes_sizes(id_))}
-        owned = {id_: WriteRefusal(NamedObject(id_, id_.name), RefusalReason.OWNED, why) for id_, why in whys.items()}
+        owned = {
+            id_: WriteRefusal(WorkloadObject(id_, id_.name), RefusalReason.OWNED, why) for id_, why in whys.items()
+        }
         self.lasting = owned
         offered = {id_: size for id_, size in sizes.items() if id_ not in away | owned.keys()}
         states = Counter({"offered": len(offered), "owned": len(owned), "rolled-back": len(away & sizes.keys())})

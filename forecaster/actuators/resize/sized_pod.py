@@ -162,7 +162,7 @@ class ResizeWrite:
 
 
 def changed(now: Sizes, desired: Sizes) -> dict[str, Requirements]:
-    """Return the containers whose size differs from the desired one. A resize removes no value that is set."""
+    """Return the containers that do not have the desired size. A resize removes no value that is set."""
     resulting = {name: merged(now[name], size) for name, size in desired.items() if name in now}
     return {name: size for name, size in resulting.items() if size != now[name]}
 

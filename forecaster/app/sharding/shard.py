@@ -179,7 +179,7 @@ class ShardCycles:
             return running.answer(task)
 
     def facts(self, fleet: str, shard: int, id_: WorkloadId) -> bytes:
-        """Return the facts of a workload whose shard ran here, as msgpack; empty where it did not."""
+        """Return the facts of a workload from its shard in this process, as msgpack; empty if it did not run here."""
         running = self.running.get((fleet, shard))
         return encoded_facts(running.cycle, id_) if running else b""
 
@@ -241,7 +241,7 @@ class ShardFailure(NamedTuple):
 
 
 class UnknownShard(NamedTuple):
-    """A shard that a process does not know, and whose learned state was not sent."""
+    """A shard unknown to a process that was not sent its learned state."""
 
     shard: int
 

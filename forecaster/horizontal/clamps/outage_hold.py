@@ -135,7 +135,7 @@ def sentence(step: Step) -> str:
 
 
 def cause_sentence(cause: int, signal: str, missing: Iterable[Missing], limit_seconds: float) -> str:
-    """Say why there was an outage: the `missing` signals, or the `signal` whose load is gone or back."""
+    """Say why there was an outage: the `missing` signals, or the `signal` with a load that is gone or back."""
     if cause == SILENCE:
         reasons = (f"{name}: {unseen_sentence(code, name, age, limit_seconds)}" for name, code, age in missing)
         return "samples were missing: " + "; ".join(reasons)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from forecaster.vertical.recommenders.live_vpa import VpaSizes
 
 POD = "pod"
-"""Name of the single container that represents a pod whose containers are not known."""
+"""Name of the single container that represents a pod without known containers."""
 
 HEADROOM = "forecaster-headroom"
 """Prefix of the names of headroom Deployments and their ReplicaSets."""

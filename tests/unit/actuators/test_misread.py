@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
-from forecaster.actuators.misread import MAX_EVENTS, HpaWarnings
+from forecaster.actuators.misread import MAX_WARNINGS, HpaWarnings
 from forecaster.actuators.settings import ActingSettings
 from forecaster.kube.client import ApiError, UnreachableError
 from forecaster.kube.objects import HorizontalPodAutoscalerMeta
@@ -80,8 +80,8 @@ def test_mended_and_broken_again_it_is_told_again() -> None:
 
 def test_a_fleet_of_them_takes_several_cycles() -> None:
     story = Story()
-    story.misread = [f"web-{each}" for each in range(MAX_EVENTS + 5)]
-    assert story.said(0, 1, 2) == [MAX_EVENTS, MAX_EVENTS + 5, MAX_EVENTS + 5]
+    story.misread = [f"web-{each}" for each in range(MAX_WARNINGS + 5)]
+    assert story.said(0, 1, 2) == [MAX_WARNINGS, MAX_WARNINGS + 5, MAX_WARNINGS + 5]
 
 
 @pytest.mark.parametrize("acting", [ActingSettings(paused=True), ActingSettings(dry_run=True)])
@@ -91,7 +91,7 @@ def test_nothing_is_written_in_a_pause_or_a_dry_run(acting: ActingSettings) -> N
 
 def test_a_namespace_with_thousands_of_them_leaves_no_other_untold() -> None:
     story = Story()
-    story.misread = [*(f"a-{each:04}" for each in range(61 * MAX_EVENTS)), "web"]
+    story.misread = [*(f"a-{each:04}" for each in range(61 * MAX_WARNINGS)), "web"]
     story.warnings.fence = Fence(left=100_000)
     story.said(*range(70))
     assert "web" in {event.involved_object.name for _, event in story.events.created}
