@@ -142,7 +142,9 @@ def test_ctrl_c_before_anything_is_known_ends_a_command_as_interrupted() -> None
         silent.settimeout(PATIENCE)
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
         command = [sys.executable, "-m", "forecaster", "once", "--prometheus", address]
+        before = signals.signal(signals.SIGINT, signals.default_int_handler)  # a shell's background ignores Ctrl-C
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process, silent.accept()[0]:
+            signals.signal(signals.SIGINT, before)
             process.send_signal(signals.SIGINT)
             told = process.communicate(timeout=60)[1]
     assert (process.returncode, told) == (130, "")

@@ -119,7 +119,7 @@ def test_cut_offs_show_the_origins_of_the_largest_errors(board: Leaderboard) -> 
     loss = one.summed("loss")[:, 0]
     assert min(loss[worst]) >= max(np.delete(loss, worst))
     titles = [axes.get_title(loc="left") for axes in one.plot("s0", count=2).axes]
-    assert titles == [f"asked at {one.origins[i]:%a %d %b %H:%M} UTC" for i in worst]
+    assert titles == [f"made at {one.origins[i]:%a %d %b %H:%M} UTC" for i in worst]
 
 
 def test_every_picture_has_every_model(board: Leaderboard) -> None:
