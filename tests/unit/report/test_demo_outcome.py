@@ -16,13 +16,13 @@ from tests.support.builders import minutes
 from tests.support.stage import WEB, stage
 
 if TYPE_CHECKING:
-    from forecaster.app.demo import Moment
+    from forecaster.app.demo import PlayedMinute
     from forecaster.domain.workload import WorkloadId
     from forecaster.replay.comparison import Comparison, WorkloadComparison
     from forecaster.replay.realised import DecidedCount
 
 
-def played(cores: list[float], counts: list[int | None], length: int) -> tuple[Moment, Comparison]:
+def played(cores: list[float], counts: list[int | None], length: int) -> tuple[PlayedMinute, Comparison]:
     scene = stage(cores, counts)
     decisions: dict[WorkloadId, list[DecidedCount]] = defaultdict(list)
     *_, last = noted(play(scene, setups_of(scene)[0], minutes(length)), decisions)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
-from forecaster.app.demo import Moment, play, setups_of
+from forecaster.app.demo import PlayedMinute, play, setups_of
 from forecaster.report.demo import frame, watch
 from tests.support.builders import minutes
 from tests.support.recommendations import NOON
@@ -23,7 +23,7 @@ CLEARED = "\x1b[2K\x1b[?25h"
 LENGTH = minutes(120)
 
 
-def moments() -> Iterator[Moment]:
+def moments() -> Iterator[PlayedMinute]:
     scene = stage([2.0] * 125, [4])
     return play(scene, setups_of(scene)[0], LENGTH)
 
@@ -59,7 +59,7 @@ def test_on_a_terminal_the_cursor_is_back_at_the_end() -> None:
 
 
 def test_on_a_terminal_the_last_picture_stays_and_the_cursor_is_back_when_the_play_is_stopped() -> None:
-    def stopped() -> Iterator[Moment]:
+    def stopped() -> Iterator[PlayedMinute]:
         yield next(moments())
         raise KeyboardInterrupt
 
