@@ -51,7 +51,7 @@ LAST_QUERY_AFTER = 10 * MINUTE
 YOUNG = 2
 """Minutes: a pod that became ready later may have no rate yet."""
 LATELY = 5 * MINUTE
-"""Workloads with a value since then are expected in an answer; where nobody has one, all that ever had one."""
+"""Workloads with a value since then are expected in an answer; if it has no value at all, all that ever had one."""
 FORGET_AFTER = 3 * HOUR
 """Oldest age of an instant that is queried again: an agent that could not write keeps two hours."""
 FUTILE = 3
@@ -66,8 +66,7 @@ NOTABLE_SHARE = 0.01
 """Share of the workloads whose incomplete values make an instant worth asking for again: with thousands of workloads
 some pod has just become ready at any time."""
 FADING = 0.955
-"""Factor by which the usual samples of a pod fall in a minute: half in 15 minutes, where scrapes are further apart
-from then on."""
+"""Factor by which the usual samples of a pod fall in a minute: half in 15 minutes, in case scrapes are rarer now."""
 MANY_COLUMNS = 10
 """Smallest number of columns of a block from which the usual number of samples is learned."""
 UPPER_SHARE = 0.9
@@ -127,7 +126,7 @@ class Completeness:
             self.latest_caches[block.signal].write(block, acting(block, verdict), verdict)
         history.write(replace(block, values=learned(block, verdict)))
         if block.step == MINUTE and block.signal != PODS:
-            self._note_incomplete(block, verdict, self._vanished(block, workloads, now), now)
+            self._note_gaps(block, verdict, self._vanished(block, workloads, now), now)
         if block.end == now:
             self._tell(block, verdict)
 
@@ -203,17 +202,14 @@ class Completeness:
         """
         known, cache = ~np.isnan(block.values), self.latest_caches[block.signal]
         empty, vanished = np.asarray(~known.any(axis=0)), np.zeros(known.shape[1], np.intp)
-        served = {id_ for id_, workload in workloads.items() if workload.ready_replicas > 0}
         if empty.any():
-            vanished[empty] = len(served.intersection(cache.others((), EPOCH)))
+            vanished[empty] = _with_pods(cache.others((), EPOCH), workloads)
         if block.end == now and not empty[-1]:
             heard = [block.ids[row] for row in np.flatnonzero(known[:, -1]).tolist()]
-            vanished[-1] = len(served.intersection(cache.others(heard, now - LATELY)))
+            vanished[-1] = _with_pods(cache.others(heard, now - LATELY), workloads)
         return vanished
 
-    def _note_incomplete(
-        self, block: Block, verdict: CompletenessVerdict, vanished: NDArray[np.intp], now: datetime
-    ) -> None:
+    def _note_gaps(self, block: Block, verdict: CompletenessVerdict, vanished: NDArray[np.intp], now: datetime) -> None:
         """Note the instants of a block that should be queried again."""
         weighty = np.count_nonzero(~np.isin(verdict.code, (COMPLETE, BEYOND_USE, *PASSING)), axis=0) + vanished
         least = max(1.0, NOTABLE_SHARE * len(block.ids))
@@ -281,6 +277,10 @@ class IncompleteInstants:
         settled = now - SETTLED_AFTER
         paused = self.paused_until is not None and now < self.paused_until <= now + LAST_QUERY_AFTER
         return [Gap(signal, settled, settled, MINUTE)] if settled in before and not paused else []
+
+
+def _with_pods(ids: Sequence[WorkloadId], workloads: Mapping[WorkloadId, Workload]) -> int:
+    return sum(id_ in workloads and workloads[id_].ready_replicas > 0 for id_ in ids)
 
 
 def _upper(shown: Floats) -> Floats:

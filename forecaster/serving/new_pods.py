@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 Document = dict[str, Any]
 PATH = "/admit/pods"
 REST_SHARE = 3.0
-"""Times the CPU of a review that its thread rests after it: whoever asks without end has a quarter of the process."""
+"""Times the CPU of a review that its thread rests after it: endless requests get a quarter of the process."""
 NAMESPACE_SHARE, CREDIT_SECONDS = 0.01, 200.0
 """Share of a processor that reviews of one namespace take in the long run, and for how many seconds of that they may
 be ahead: 2 s of a processor at once, which a rollout of 2,000 pods takes."""

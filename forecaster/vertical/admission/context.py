@@ -30,7 +30,7 @@ class Rollout:
     surge: int = 1
     unavailable: int = 0
     made_by: str = ""
-    """Kind and name of the object that the workload is made from; empty where it is nobody's."""
+    """Kind and name of the object that the workload is made from; empty where no object makes it."""
 
 
 @dataclass(frozen=True, slots=True)
