@@ -22,7 +22,6 @@ from .panel import DAY, Floats, Panel, trusted
 from .rule import (
     Follows,
     FreeColumns,
-    KnowsFailures,
     KnowsParts,
     KnowsPeaks,
     KnowsReach,
@@ -220,8 +219,7 @@ class FittedRule(Generic[Learned]):
         if 0 < reach < steps:
             far, most = spoken(steps * history.step), spoken(reach * history.step)
             why = [f"{self.rule.name} looks {most} ahead, not {far}; the last value is held"] * len(history)
-        failures = self.rule.failures if isinstance(self.rule, KnowsFailures) else {}
-        return [failures.get(key, reason) for key, reason in zip(history.keys, why, strict=True)]
+        return why
 
 
 def _covers(newer: Panel, known: Panel) -> bool:
