@@ -46,14 +46,19 @@ if TYPE_CHECKING:
     from .eventful import Eventful
     from .hour_of_week import HourOfWeek
     from .nearest_day import NearestDay
+    from .regressions import Boosting, PooledLinear
     from .seasonal_naive import LastValue, SeasonalNaive
+    from .theta import Theta
 
 IMPORTED_LATE = {
+    "Boosting": "regressions",
     "Eventful": "eventful",
     "HourOfWeek": "hour_of_week",
     "LastValue": "seasonal_naive",
     "NearestDay": "nearest_day",
+    "PooledLinear": "regressions",
     "SeasonalNaive": "seasonal_naive",
+    "Theta": "theta",
 }
 """Models that are imported when they are named, with their modules: the service uses `Adaptive` alone."""
 
@@ -74,13 +79,16 @@ def _made(name: str, *given: Any, **settings: Any) -> Model:
 CATALOGUE: Mapping[str, Callable[..., Model]] = {
     "adaptive": Adaptive,
     "analog": partial(Adaptive, similar=True, name="analog"),
+    "boosting": partial(_made, "Boosting"),
     "hour-of-week": partial(_made, "HourOfWeek"),
     "last-value": partial(_made, "LastValue"),
     "nearest-day": partial(_made, "NearestDay"),
+    "pooled-linear": partial(_made, "PooledLinear"),
     "prior": Prior,
     "ridge": Ridge,
     "seasonal-naive-day": partial(_made, "SeasonalNaive"),
     "seasonal-naive-week": partial(_made, "SeasonalNaive", 7 * DAY),
+    "theta": partial(_made, "Theta"),
 }
 
 
@@ -109,6 +117,7 @@ __all__ = [
     "CATALOGUE",
     "DAY",
     "Adaptive",
+    "Boosting",
     "Calendar",
     "ContractError",
     "Event",
@@ -126,6 +135,7 @@ __all__ = [
     "Panel",
     "PanelError",
     "Peak",
+    "PooledLinear",
     "Prior",
     "Provenance",
     "QuestionError",
@@ -134,6 +144,7 @@ __all__ = [
     "SeesAll",
     "Stacks",
     "StepWindow",
+    "Theta",
     "create",
     "lent",
     "masked",

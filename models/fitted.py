@@ -22,6 +22,7 @@ from .panel import DAY, Floats, Panel, trusted
 from .rule import (
     Follows,
     FreeColumns,
+    KnowsFailures,
     KnowsParts,
     KnowsPeaks,
     KnowsReach,
@@ -219,7 +220,8 @@ class FittedRule(Generic[Learned]):
         if 0 < reach < steps:
             far, most = spoken(steps * history.step), spoken(reach * history.step)
             why = [f"{self.rule.name} looks {most} ahead, not {far}; the last value is held"] * len(history)
-        return why
+        failures = self.rule.failures if isinstance(self.rule, KnowsFailures) else {}
+        return [failures.get(key, reason) for key, reason in zip(history.keys, why, strict=True)]
 
 
 def _covers(newer: Panel, known: Panel) -> bool:

@@ -1,6 +1,6 @@
 """Leaderboard: models beside each other on the past of a panel, as a table and as a picture, in two lines.
 
-    board = compare(panel, ["seasonal-naive-day", "ridge", MyModel()])
+    board = compare(panel, ["seasonal-naive-day", "theta", MyModel()])
     board.table(), board.plot()
 
 Every model is fitted and asked at the same past origins, and sees only what was known there.

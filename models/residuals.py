@@ -8,7 +8,8 @@ together.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -19,7 +20,7 @@ from .panel import DAY, Floats, Panel
 from .spread import error_table, read_table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from .forecast import StepWindow
     from .model import Fitted
@@ -106,11 +107,14 @@ def anchors_within(steps: int) -> Bins:
     return np.asarray(np.concatenate([np.arange(1, DENSE), further]), dtype=np.intp)
 
 
-def residuals_of(panel: Panel, places: Places, expected: Floats) -> Residuals:
-    """Return errors of past expectations, [series, origin, anchor]."""
+def residuals_of(panel: Panel, places: Places, expected: Floats, *, stretch: float = 1.0) -> Residuals:
+    """Return errors of past expectations, [series, origin, anchor].
+
+    `stretch` widens errors of a model that has seen what it is judged by: n / (n - p) for p numbers learned from n.
+    """
     target = np.minimum(places.ahead(), panel.length - 1)
     ahead = places.ahead() >= panel.length
-    known = np.where(ahead, np.nan, panel.values[:, target] - expected) * OPTIMISM
+    known = np.where(ahead, np.nan, panel.values[:, target] - expected) * stretch * OPTIMISM
     errors = resampled(known).astype(panel.values.dtype)
     return Residuals(places.anchors, errors, error_table(errors))
 
@@ -144,6 +148,8 @@ class Judged:
     """The rule of a model that expects: its path with the spread of its own past errors."""
 
     name: str
+    failures: Mapping[str, str] = field(default_factory=dict)
+    """Reasons why some series have no expected values, by key."""
 
     def paths(self, history: Panel, learned: LearnedResiduals, steps: int, levels: Sequence[float]) -> Floats:
         """[series, quantile, step]."""
@@ -163,9 +169,11 @@ class Silent:
         return np.full((len(history), steps), np.nan)
 
 
-def fitted_residuals(name: str, panel: Panel, expects: Expects, residuals: Residuals) -> Fitted:
-    """Return the fitted model of expected values and their past errors."""
-    return FittedRule(Judged(name), panel, LearnedResiduals(expects, residuals))
+def fitted_residuals(
+    name: str, panel: Panel, expects: Expects, residuals: Residuals, failures: Mapping[str, str] = MappingProxyType({})
+) -> Fitted:
+    """The fitted model; the series of `failures` expect nothing and are held at the last value with that reason."""
+    return FittedRule(Judged(name, failures), panel, LearnedResiduals(expects, residuals))
 
 
 def too_short(name: str, panel: Panel) -> Fitted:

@@ -14,7 +14,7 @@ import numpy as np
 from .panel import Floats, Panel, check_continues, trusted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime, timedelta
 
     import numpy.typing as npt
@@ -59,6 +59,15 @@ class KnowsReach(Protocol):
 
     def reach(self, history: Panel) -> int:
         """Steps."""
+
+
+@runtime_checkable
+class KnowsFailures(Protocol):
+    """A rule that could learn nothing of some series."""
+
+    @property
+    def failures(self) -> Mapping[str, str]:
+        """Reasons why there is none, by key."""
 
 
 @runtime_checkable

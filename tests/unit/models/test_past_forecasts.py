@@ -132,4 +132,4 @@ def test_every_picture_has_every_model(board: Leaderboard) -> None:
 
 def test_a_model_that_was_not_compared_is_named_with_those_that_were(board: Leaderboard) -> None:
     with pytest.raises(QuestionError, match="these were: seasonal-naive-day, last-value"):
-        board["ridge"]
+        board["theta"]
