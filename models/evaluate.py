@@ -1,12 +1,10 @@
-"""Evaluation at past origins: losses of quantile forecasts, and one model's forecasts beside what came.
-
-NaN targets are not scored.
-"""
+"""Losses of quantile forecasts at past origins, and one model's forecasts beside what came; NaN is not scored."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -257,10 +255,10 @@ class Backtest:
     def _repr_html_(self) -> str:
         heads = ("series", "loss (sQL)", "MASE", *(f"at or below {level_text(level)}" for level in self.levels))
         rows = [
-            (key, number(self.score.loss[i]), number(self.score.mase[i]), *map(number, self.score.coverage[i]))
+            (escape(key), number(self.score.loss[i]), number(self.score.mase[i]), *map(number, self.score.coverage[i]))
             for i, key in enumerate(self.panel.keys[:12])
         ]
-        return f"<p>{self!r}</p>{table(heads, rows, len(self.panel))}"
+        return f"<p>{escape(repr(self))}</p>{table(heads, rows, len(self.panel))}"
 
 
 def error_bar(values: Floats) -> tuple[float, float]:

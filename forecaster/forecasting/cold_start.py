@@ -62,15 +62,14 @@ def borrowed(history: FreshHistory) -> BorrowedHistory | None:
     lenders = {row for family_key in {family(keys[row]) for row in young_rows} for row in families[family_key][:DONORS]}
     rows = [*young_rows, *sorted(lenders)]
     values = history.rows(np.array(rows, np.intp))
-    loan = lent(
-        panel_of(history, values, tuple(key_of(keys[row]) for row in rows)), [family(keys[row]) for row in rows]
-    )
+    panel = panel_of(history, values, tuple(key_of(keys[row]) for row in rows))
+    loan = lent(panel, [family(keys[row]) for row in rows])
     ids = [keys[row] for row in young_rows if key_of(keys[row]) in loan.lenders]
     return BorrowedHistory(tuple(ids), loan) if ids else None
 
 
 def with_borrowed(peaks: PeakForecasts, borrowed: BorrowedHistory, window: StepWindow) -> PeakForecasts:
-    """Return the forecasts, averaged with those of donors during cold start, and a note that names the donor."""
+    """Return forecasts averaged with those of donors during cold start; a note names a donor of the same namespace."""
     ids = [id_ for id_ in borrowed.ids if id_ in peaks.row]
     if not ids:
         return peaks
@@ -80,12 +79,13 @@ def with_borrowed(peaks: PeakForecasts, borrowed: BorrowedHistory, window: StepW
         if row >= 0:
             at = peaks.row[id_]
             values[at] = (1 - DONOR_SHARE) * values[at] + DONOR_SHARE * other.values[row]
-            note[at] = table[_note(peaks.notes[note[at]], borrowed.lent.lenders[key_of(id_)])]
+            note[at] = table[_note(peaks.notes[note[at]], id_, borrowed.lent.lenders[key_of(id_)])]
     return replace(peaks, values=values, note=note, notes=tuple(table))
 
 
-def _note(own: str, lender: str) -> str:
-    half = f"half of it from the past of {lender}, at this workload's level"
+def _note(own: str, id_: WorkloadId, lender: str) -> str:
+    donor = lender if lender.startswith(f"{id_.namespace}/") else "a workload of this name in another namespace"
+    half = f"half of it from the past of {donor}, at this workload's level"
     return f"{own}; {half}" if own else half
 
 

@@ -200,6 +200,22 @@ def test_a_hostile_name_is_text(browser: Any, few: str) -> None:
         assert page.title().startswith("shop/<img")
 
 
+def test_a_name_as_long_as_a_name_may_be_fits_a_phone(browser: Any, tmp_path: Path) -> None:
+    rows = (replace(recommendation(workload_id("w" * 253)), autoscaler="h" * 253),)
+    publisher(files(tmp_path / "table", rows)).publish(NOON, rows)
+    with served(tmp_path / "table") as address, opened(browser, address, width=390) as page:
+        page.click(".row")
+        page.wait_for_selector("#chain li")
+        assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
+
+
+@pytest.mark.parametrize("name", ["constructor", "__proto__", "%E0%A4%A", "/evil.example"])
+def test_an_address_that_names_no_page_is_the_fleet(browser: Any, few: str, name: str) -> None:
+    with opened(browser, few) as page:
+        page.goto(f"{few}#/{name}")
+        page.wait_for_selector(".row .why")
+
+
 def test_the_theme_stays_as_it_was_chosen(browser: Any, few: str) -> None:
     with opened(browser, few) as page:
         page.wait_for_selector(".row .why")

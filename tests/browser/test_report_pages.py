@@ -8,6 +8,7 @@ import pytest
 
 from forecaster.replay.weekly import NO_FIGURES, SizedWorkload, WeekOutcome, adoptions_of
 from forecaster.report.comparison_page import page as replay_page
+from forecaster.report.page import document, paragraph
 from forecaster.report.week import week_page
 from tests.browser.conftest import opened
 from tests.support.replays import looked_back
@@ -38,6 +39,13 @@ def test_the_page_fits_and_asks_nobody(browser: Any, address: str, width: int, *
         drawn = page.evaluate("[...document.querySelectorAll('.plot path.line')].map(one => one.getBBox().width)")
         assert len(drawn) > 3
         assert min(drawn) > 0
+
+
+def test_a_name_as_long_as_a_name_may_be_fits_a_phone(browser: Any, tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    file.write_text(document("Why", [paragraph("w" * 253)]), encoding="utf-8")
+    with opened(browser, file.as_uri(), width=390) as page:
+        assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
 
 
 def test_a_dot_of_the_frontier_says_its_figures(browser: Any, address: str) -> None:

@@ -34,7 +34,7 @@ function route() {
 
 async function open() {
   const { parts, query } = route();
-  const next = PAGES[parts[0]] ?? fleet;
+  const next = Object.hasOwn(PAGES, parts[0]) ? PAGES[parts[0]] : fleet;
   leave();
   const stays = next === page && next === fleet;
   page = next;

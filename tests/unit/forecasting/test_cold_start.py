@@ -59,6 +59,13 @@ def test_the_coming_rise_of_a_newcomer_is_known_from_its_relatives() -> None:
     assert related.note.startswith("half of it from the past of shop/Deployment/web-")
 
 
+def test_a_donor_of_another_namespace_lends_without_its_name_being_shown() -> None:
+    """The note is shown to readers of the newcomer's namespace, who may not know which others there are."""
+    related = newcomer_of(history(workload("web-1", "bank"), workload("web-2", "bank"), workload("web-3")))
+    assert related.median > 3
+    assert related.note.startswith("half of it from the past of a workload of this name in another namespace")
+
+
 def test_a_forecast_with_borrowed_past_is_wider_than_one_without() -> None:
     related = newcomer_of(history(workload("web-1"), workload("web-2"), workload("web-3")))
     alone = newcomer_of(history(workload("web-1"), workload("web-2"), workload("batch")))

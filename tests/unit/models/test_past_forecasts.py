@@ -130,6 +130,14 @@ def test_every_picture_has_every_model(board: Leaderboard) -> None:
     assert "seasonal-naive-day" in board._repr_html_()
 
 
+def test_a_hostile_series_is_text_in_the_table_of_a_notebook() -> None:
+    waves = daily_waves(2, days=3)
+    hostile = Panel(waves.values, waves.start, waves.step, ("shop/<img src=x onerror=alert(1)>", "shop/web"))
+    shown = compare(hostile, ["last-value"], steps=6, count=1)["last-value"]._repr_html_()
+    assert "<img" not in shown
+    assert "shop/&lt;img" in shown
+
+
 def test_a_model_that_was_not_compared_is_named_with_those_that_were(board: Leaderboard) -> None:
     with pytest.raises(QuestionError, match="these were: seasonal-naive-day, last-value"):
         board["theta"]
