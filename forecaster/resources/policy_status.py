@@ -79,10 +79,9 @@ def _ready(policy: PolicyResource, selected: frozenset[WorkloadId], fleet: Selec
         return ConditionState("False", "PolicyRefused", why)
     over = list(_stated_otherwise(policy, selected, fleet))
     if over:
-        more = f"; and {len(over) - WORKLOADS_SHOWN} more" if len(over) > WORKLOADS_SHOWN else ""
-        return ConditionState(
-            "True", "PartlyOverridden", f"Stated otherwise: {'; '.join(over[:WORKLOADS_SHOWN])}{more}."
-        )
+        more = [f"and {len(over) - WORKLOADS_SHOWN} more"] if len(over) > WORKLOADS_SHOWN else []
+        stated = "; ".join([*over[:WORKLOADS_SHOWN], *more])
+        return ConditionState("True", "PartlyOverridden", f"Stated otherwise: {stated}.")
     return ConditionState("True", "PolicyInForce", "It is in force, as far as owners of workloads state nothing else.")
 
 

@@ -102,12 +102,11 @@ def status_of(
     )
     if recommendation is None:
         return AutoscalerStatus(resource.generation, decided.policy.mode, conditions=conditions)
-    held = isinstance(recommendation.replicas, Hold)
     return AutoscalerStatus(
         observed_generation=resource.generation,
         mode=decided.policy.mode,
         current_replicas=recommendation.replicas_now,
-        recommended_replicas=None if held else recommendation.recommended_replicas,
+        recommended_replicas=None if isinstance(recommendation.replicas, Hold) else recommendation.recommended_replicas,
         forecast_peak=_peak(recommendation),
         gate=_state(recommendation),
         reason=str(recommendation.replicas.reason),
@@ -130,13 +129,14 @@ def _ready(resource: AutoscalerResource, decided: Decided) -> ConditionState:
         return ConditionState("False", "TargetNotFound", f"No {resource.target.kind} {resource.target} is known.")
     if decided.refusal:
         return ConditionState("False", _word(decided.refusal[0]), decided.refusal[1])
-    others = [leaf for leaf in decided.origins if any(origin == resource.layer.origin for _, origin in leaf.over)]
-    if others:
-        stands = "; ".join(f"{leaf.path} {leaf.value} by {leaf.origin}" for leaf in others)
-        return ConditionState("True", "PartlyOverridden", f"Stated by layers above it: {stands}.")
     if (mode := decided.policy.mode) in decided.disabled:
         return ConditionState("False", "ModeNotEnabled", f"Mode {mode} needs {mode}.enabled: true in the settings.")
-    return ConditionState("True", "PolicyInForce", "Its policy is in force.")
+    if mode == "floor" and not decided.recommendation.autoscaler:
+        return ConditionState("False", "NoAutoscaler", f"Mode floor raises an HPA, and none scales {resource.target}.")
+    over = [leaf for leaf in decided.origins if any(origin == resource.layer.origin for _, origin in leaf.over)]
+    stands = "; ".join(f"{leaf.path} {leaf.value} by {leaf.origin}" for leaf in over)
+    overridden, in_force = f"Stated by layers above it: {stands}.", "Its policy is in force."
+    return ConditionState("True", *(("PartlyOverridden", overridden) if over else ("PolicyInForce", in_force)))
 
 
 def _acting(decided: Decided) -> ConditionState:

@@ -81,6 +81,19 @@ def test_a_mode_that_writes_and_is_not_enabled_is_not_ready() -> None:
     assert conditions(found)["Ready"] == ("False", "ModeNotEnabled")
 
 
+def test_a_mode_that_is_not_enabled_is_said_although_annotations_state_something_else() -> None:
+    over = leaf_origins([WEB.layer, Layer("annotations of HPA shop/web", {"mode": "floor"})])
+    found = Decided(recommendation(), Policy(mode="floor"), origins=over, disabled=["floor"])
+    assert conditions(found)["Ready"] == ("False", "ModeNotEnabled")
+
+
+def test_mode_floor_of_a_workload_without_an_hpa_is_not_ready() -> None:
+    """There is nothing whose minReplicas could be raised."""
+    found = Decided(replace(recommendation(), autoscaler=""), Policy(mode="floor"))
+    assert conditions(found)["Ready"] == ("False", "NoAutoscaler")
+    assert conditions(replace(found, policy=Policy(mode="publish")))["Ready"] == ("True", "PolicyInForce")
+
+
 def test_the_last_clamp_that_changed_the_count_limits() -> None:
     clamps = (Clamp("forecast", 4, 9, "raised"), Clamp("blast radius", 9, 7, "surge 0.5"), Clamp("bounds", 7, 7, ""))
     found = replace(DECIDED, recommendation=replace(recommendation(), clamps=clamps))
