@@ -179,9 +179,9 @@ class Explanations:
 
         target, recommendation = self.outcome.inventory.workloads[place], self.outcome.recommendations[place]
         id_, readers = recommendation.id, encoded_readers(recommendation.targets)
-        signal = self.cycle.policies.of(id_).horizontal.demand_signal
+        policy = self.cycle.policies.of(id_)
         offer = self._offers.offer(place, readers)
-        offered = values_for(offer, recommendation.targets, recommendation.at, signal)
+        offered = values_for(offer, recommendation.targets, recommendation.at, policy.horizontal.demand_signal)
         behavior, origins = _live_facts(self.cycle, target)
         following = [
             *next_sync(target, recommendation, offered, behavior),
@@ -189,7 +189,7 @@ class Explanations:
             *_policy_origins(self.cycle.policies, id_),
         ]
         sizes = [*self.vpas(id_), *self.prove(target, recommendation), *self.joints.get(id_, ())]
-        return [*_recommended_only(recommendation), *following, *sizes]
+        return [*_recommended_only(recommendation, policy.mode), *following, *sizes]
 
     @cached_property
     def _places(self) -> Mapping[WorkloadId, int]:
@@ -224,13 +224,13 @@ def _policy_origins(policies: Policies, id_: WorkloadId) -> list[str]:
     return [*origin_sentences(leaf_origins(policies.effective_layers(id_))), *refused]
 
 
-def _recommended_only(recommendation: Recommendation) -> list[str]:
-    """Say why the HPA cannot know the recommendation and so will not follow it."""
+def _recommended_only(recommendation: Recommendation, mode: str) -> list[str]:
+    """Say why the HPA cannot know the recommendation and so will not follow it; in mode floor its minimum does."""
     from forecaster.domain.decision import Reason
     from forecaster.domain.published import own_metric
 
-    reads = any(own_metric(target.metric) for target in recommendation.targets)
-    if not recommendation.autoscaler or reads or recommendation.replicas.reason is not Reason.FORECAST:
+    follows = mode == "floor" or any(own_metric(target.metric) for target in recommendation.targets)
+    if not recommendation.autoscaler or follows or recommendation.replicas.reason is not Reason.FORECAST:
         return []
     alone = f"HPA {recommendation.autoscaler} reads no metric of ours and goes by measured demand alone"
     return [f"This is a recommendation: {alone}; docs/integrate.md lets it read the forecast."]

@@ -323,6 +323,23 @@ class TestExplain:
         assert told.out.count("Deployment shop/") == 2
         assert offers.call_count == 1
 
+    def test_an_hpa_is_said_to_go_by_measured_demand_alone_but_not_where_its_minimum_follows(
+        self, terminal: Terminal
+    ) -> None:
+        """In mode floor the forecast reaches the HPA, whatever metrics it reads."""
+        policy = "policy: {mode: publish, horizontal: {gate: false}}\n"
+        floor = "overrides: [{match: {name: web}, policy: {mode: floor}}]\nfloor: {enabled: true}\n"
+        terminal.config.write_text(terminal.config.read_text() + policy + floor)
+        wave = 3.0 + np.tile(np.repeat([-1.0, 1.0], 10), 80)
+        values = {CPU: wave * np.ones((2, 1)), PODS: np.full((2, 1600), 4.0)}
+        unknown = dict.fromkeys((MEMORY, REQUESTS), np.full((2, 1600), np.nan))
+        recording = Recording(NOON - 1569 * MINUTE, (WEB, CART), values | unknown)
+        with EmbeddedPrometheus(recording, Settings().queries, recording.fleet(NOON)) as served:
+            told = replace(terminal, url=served.url).types("explain", "shop/*")
+        assert told.out.count("(forecast)") == 2, told.out
+        assert [line for line in told.out.splitlines() if "This is a recommendation: HPA cart-hpa" in line]
+        assert "This is a recommendation: HPA web" not in told.out
+
     def test_names_those_that_are_known_when_it_does_not_know_the_one(self, terminal: Terminal) -> None:
         told = terminal.types("explain", "shop/cat")
         assert (told.code, told.out) == (1, "")
