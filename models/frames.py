@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 import pandas as pd
@@ -23,8 +23,9 @@ SERIES_ALIASES = ("series", "workload", "series_id", "unique_id")
 ONLY_SERIES = "series"
 LONGEST_STEP = timedelta(hours=1)
 """A daily pattern is not seen in coarser samples."""
-MAX_SECONDS = 1e11
-"""Seconds since 1970, in the year 5138; milliseconds, in 1973."""
+UTC_NAME = r" ?(?:UTC|GMT)$"
+FRACTIONS: dict[Literal["s", "ms", "us", "ns"], float] = {"s": 1e11, "ms": 1e14, "us": 1e17, "ns": np.inf}
+"""Units of numbers since 1970, each up to the year 5138, which is 1973 in the next one."""
 
 
 def panel_of(frame: pd.DataFrame) -> Panel:
@@ -34,7 +35,7 @@ def panel_of(frame: pd.DataFrame) -> Panel:
         PanelError: the index is not made of aware, distinct, ascending instants on one regular grid.
     """
     index = _checked_index(frame)
-    step = _step(index)
+    step = pd.Series(index).diff().min()
     grid = pd.date_range(index[0], index[-1], freq=step)
     if len(index.difference(grid)):
         odd = index.difference(grid)[0]
@@ -86,44 +87,44 @@ def _samples(frame: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
         if column is None:
             raise PanelError(f"the frame has no column {name!r} among {', '.join(map(str, frame.columns))}")
     series = next((alias for alias in SERIES_ALIASES if alias in frame), None)
-    when, notes = instants(frame[named["timestamp"]]), []
-    if when.dt.tz is None:
-        when = when.dt.tz_localize("UTC")
+    when, notes, first = instants(frame[named["timestamp"]]), [], frame[named["timestamp"]].head(1)
+    if not pd.api.types.is_numeric_dtype(first) and first.map(lambda time: pd.Timestamp(time).tz is None).any():
         notes.append("timestamps name no time zone and were read as UTC")
     values = pd.to_numeric(frame[named["value"]], errors="coerce").astype(float)
     keys = frame[series].astype(str) if series else pd.Series(ONLY_SERIES, frame.index)
-    samples = pd.DataFrame({"timestamp": when.dt.tz_convert("UTC"), "value": values, "series": keys})
+    samples = pd.DataFrame({"timestamp": when, "value": values, "series": keys})
     good = samples[samples["value"].between(0, LARGEST_VALUE)].dropna()
     if len(good) < len(samples):
         notes.append(f"{len(samples) - len(good)} of {len(samples)} rows hold no demand (empty, negative, no number)")
     if good.empty:
-        raise PanelError("the frame holds no sample of 0 or more")
+        raise PanelError(f"the frame holds no sample of 0 or more, but {frame[named['value']].head(2).tolist()}")
     twice = int(good.duplicated(["series", "timestamp"]).sum())
     if twice:
         notes.append(f"{twice} samples came twice for one instant: their mean")
     return good, notes
 
 
-def instants(column: pd.Series, *, utc: bool = False) -> pd.Series:
-    """Texts, dates, or numbers since 1970: seconds as Prometheus has them, or milliseconds.
-
-    With `utc` texts without a time zone, or with several, are taken, too.
+def instants(column: pd.Series) -> pd.Series:
+    """Instants in UTC of dates, ISO 8601 texts, or numbers since 1970: seconds as Prometheus has them, or fractions.
 
     Raises:
-        PanelError: one is no instant.
+        PanelError: one is no instant, or its day may be its month.
     """
     try:
         if not pd.api.types.is_numeric_dtype(column):
-            return pd.to_datetime(column, utc=utc)
-        return pd.to_datetime(column, unit="s" if column.abs().max() < MAX_SECONDS else "ms", utc=True)
+            return pd.to_datetime(column.replace({UTC_NAME: "Z"}, regex=True), format="ISO8601", utc=True)
+        largest = column.abs().max()
+        unit = next(unit for unit, end in FRACTIONS.items() if not largest > end)
+        return pd.to_datetime(column, unit=unit, utc=True)
     except (ValueError, TypeError, OverflowError) as error:
-        raise PanelError(f"a timestamp is no instant ({error}); use 2026-03-01T12:00:00Z") from error
+        reason = str(error).split(" You might", maxsplit=1)[0]
+        raise PanelError(f"a timestamp is no instant ({reason}); use 2026-03-01T12:00:00Z") from error
 
 
 def _usual_step(instants: pd.Series) -> timedelta | None:
-    """The distance that most samples have to the next one, in whole seconds, as clocks jitter; None of a single one."""
+    """The median distance of samples to the next one, in whole seconds, as clocks jitter; None of a single one."""
     apart = instants.drop_duplicates().sort_values().diff().dropna().dt.round("s").clip(lower=pd.Timedelta(seconds=1))
-    return apart.mode().iloc[0].to_pytimedelta() if len(apart) else None
+    return apart.quantile(interpolation="lower").to_pytimedelta() if len(apart) else None
 
 
 def _binned(samples: pd.DataFrame, step: timedelta, notes: list[str]) -> Panel:
@@ -180,7 +181,3 @@ def _checked_index(frame: pd.DataFrame) -> pd.DatetimeIndex:
         latest = index[int(np.argmax(np.diff(index.asi8) < 0))]
         raise PanelError(f"the index does not ascend after {latest}; sort the frame")
     return index.tz_convert("UTC")
-
-
-def _step(index: pd.DatetimeIndex) -> pd.Timedelta:
-    return pd.Series(index).diff().min()

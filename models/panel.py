@@ -241,8 +241,7 @@ def _check_values(panel: Panel) -> None:
     low, high = np.fmin.reduce(panel.values, axis=None), np.fmax.reduce(panel.values, axis=None)
     if np.isnan(low) or (low >= 0 and high <= LARGEST_VALUE):
         return
-    bad = (panel.values > LARGEST_VALUE) | (panel.values < 0)
-    row, column = np.argwhere(bad)[0]
+    row, column = np.argwhere((panel.values > LARGEST_VALUE) | (panel.values < 0))[0]
     raise PanelError(
         f"series {panel.keys[row]!r} has the value {panel.values[row, column]} at {panel.start + column * panel.step};"
         f" demand lies between 0 and {LARGEST_VALUE:g}, use Panel.cleaned to turn such samples into gaps"

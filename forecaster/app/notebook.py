@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +21,7 @@ from forecaster.errors import UnknownName
 from forecaster.forecasting.peaks import key_of
 from forecaster.sources import factory
 from forecaster.sources.bundle import SUFFIX, Bundle, read_bundle
-from forecaster.sources.exported import table_of
+from forecaster.sources.exported import table_of, workload_named
 from forecaster.sources.recorded import load_recording
 from models import Panel, PanelError
 
@@ -97,11 +99,8 @@ def of_prometheus(
         PanelError: it knows no workload with this signal.
     """
     end = last_multiple(until or current(), step)
-    source = factory.prometheus(settings, queries)
-    try:
+    with closing(factory.prometheus(settings, queries)) as source:
         blocks = list(source.history(_signal(signal), end - timedelta(days=days) + step, end, step))
-    finally:
-        source.close()
     return _measured(panel_of_blocks(blocks), signal)
 
 
@@ -122,7 +121,9 @@ def exported(path: str | Path, signal: str = "cpu", *, step: timedelta = FIVE_MI
         if frame.empty:
             raise PanelError(f"{path} holds no sample of {signal!r}; its signals are: {there}")
     panel = Panel.from_long(frame)
-    return _measured(panel if panel.step >= step else panel.resample(step), signal)
+    whole = panel if panel.step >= step else Panel.from_long(frame, step)
+    keys = tuple(key_of(workload_named(key)) for key in whole.keys)
+    return replace(_measured(replace(whole, keys=keys), signal), notes=whole.notes)
 
 
 def _of_bundle(bundle: Bundle, signal: str, step: timedelta) -> Panel:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -87,8 +88,7 @@ def measured(
         SourceRefused: it knows no workload of those chosen.
     """
     end = last_multiple(until or current(), FIVE_MINUTES)
-    source = factory.prometheus(settings, queries or Queries(), signals)
-    try:
+    with closing(factory.prometheus(settings, queries or Queries(), signals)) as source:
         inventory = source.inventory(end)
         chosen_ids = chosen(inventory.ids)
         workloads = tuple(workload for workload in inventory.workloads if workload.id in chosen_ids)
@@ -98,8 +98,6 @@ def measured(
         values = {
             signal: _measured(source, signal, workloads, fine - history, fine, end) for signal in measured_signals
         }
-    finally:
-        source.close()
     known = {signal: array for signal, array in values.items() if np.isfinite(array).any()}
     return Traces(workloads, fine - history + MINUTE, known, "measured by Prometheus")
 

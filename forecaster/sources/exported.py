@@ -1,13 +1,15 @@
 """Demand from a CSV or Parquet file: one row a sample, or one column a workload beside the time, as Grafana exports it.
 
-Columns: `timestamp` (the beginning of the sample: RFC 3339, or seconds or milliseconds since 1970), `value` (total over
-all pods: cores, bytes, requests per second), and if there is more than one series `workload` (`namespace/name`, or a
-name; `series_id` is the same) and `signal` (cpu, memory, requests, pods; default cpu). A sample that covers several
-minutes describes each of them. A wide table has the column of the time, and workloads as heads of the others.
+Columns: `timestamp` (the beginning of the sample: RFC 3339, or seconds or fractions of them since 1970), `value` (total
+over all pods: cores, bytes, requests per second), and if there is more than one series `workload` (`namespace/name`, or
+a name; `series_id` is the same) and `signal` (cpu, memory, requests, pods; default cpu). A sample that covers several
+minutes describes each of them; of several within a minute the mean counts. A wide table has the column of the time, and
+workloads as heads of the others.
 """
 
 from __future__ import annotations
 
+import csv
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -24,21 +26,20 @@ from models import PanelError
 try:
     import pandas as pd
 
-    from models.frames import instants
+    from models.frames import LONGEST_STEP, instants
 except ModuleNotFoundError as missing:
     raise SourceRefused("exported series are read by pandas: pip install 'kube-forecaster[models]'") from missing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
 
 SERIES_COLUMN = "series"
-LONGEST_STEP = timedelta(hours=1)
+SAMPLE = ["workload", "signal", "timestamp"]
 LONGEST_SPAN = timedelta(days=3 * 366)
-"""Each minute of the span takes memory in every workload: a sample of 1970 beside those of today would take all of it.
-"""
+"""Each minute of the span takes memory in every workload: one sample of 1970 among those of today would take all."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,22 +57,22 @@ def read_export(path: Path, known: Signals = BUILT_IN) -> Exported:
     Raises:
         SourceRefused: it cannot be read, lacks a column, or holds something that is no sample.
     """
-    frame = _named(table_of(path), path, known)
-    start, end = frame["timestamp"].min(), frame["timestamp"].max()
-    names = sorted(frame["workload"].unique())
-    series = {
-        (known.by_name[str(signal)], str(name)): _steps(group, path)
-        for (signal, name), group in frame.groupby(["signal", "workload"])
-    }
-    widest = max(step for _, step in series.values())
+    try:
+        samples = _by_minute(_named(table_of(path), path, known), path)
+    except PanelError as error:
+        raise SourceRefused(f"{path}: {error}") from error
+    start, end = samples["timestamp"].min(), samples["timestamp"].max()
     if end - start > LONGEST_SPAN:
         raise SourceRefused(f"{path}: its samples are of {start:%F} to {end:%F}, more than {LONGEST_SPAN.days} days")
-    minutes = int((end - start) / MINUTE) + widest
-    values: dict[Signal, NDArray[np.float64]] = {}
-    for (signal, name), (group, step) in series.items():
-        rows = values.setdefault(signal, np.full((len(names), minutes), np.nan))
-        _spread(rows[names.index(name)], group, start, step)
-    return Exported(tuple(map(_id, names)), start.to_pydatetime() + MINUTE, values)
+    steps = {series: _step(group["timestamp"], path) for series, group in samples.groupby(["signal", "workload"])}
+    minutes = pd.date_range(start, end + (max(steps.values()) - 1) * MINUTE, freq="min")
+    table = samples.set_index(SAMPLE)["value"].unstack(["signal", "workload"]).reindex(minutes)  # noqa: PD010  unique
+    row = {name: i for i, name in enumerate(sorted(samples["workload"].unique()))}
+    values = {known.by_name[signal]: np.full((len(row), len(minutes)), np.nan) for signal in samples["signal"].unique()}
+    for (signal, name), step in steps.items():
+        measured = table[signal, name]
+        values[known.by_name[str(signal)]][row[name]] = measured if step == 1 else measured.ffill(limit=step - 1)
+    return Exported(tuple(map(workload_named, row)), start.to_pydatetime() + MINUTE, values)
 
 
 def table_of(path: Path) -> pd.DataFrame:
@@ -80,25 +81,32 @@ def table_of(path: Path) -> pd.DataFrame:
     Raises:
         SourceRefused: it cannot be read, or has another form.
     """
-    read: Callable[[Path], pd.DataFrame] = pd.read_parquet if path.suffix == ".parquet" else pd.read_csv
     try:
-        return _long(read(path), path)
+        return _long(pd.read_parquet(path) if path.suffix.lower() in PARQUET else _text(path), path)
     except ImportError as error:
         raise SourceRefused(f"{path}: Parquet needs pyarrow; install it, or export CSV") from error
     except (OSError, ValueError, UnicodeDecodeError) as error:
         raise SourceRefused(f"{path}: not a readable CSV or Parquet file ({error})") from error
 
 
+def _text(path: Path) -> pd.DataFrame:
+    """Columns parted by the first separator of the first line, which spreadsheets write there by itself: `sep=;`."""
+    head = str(pd.read_csv(path, sep="\0", nrows=0, quoting=csv.QUOTE_NONE).columns[0])
+    separator = re.search("[,;\t]", head)
+    return pd.read_csv(path, sep=separator[0] if separator else ",", skiprows=int(head.startswith("sep=")))
+
+
+PARQUET = (".parquet", ".pq")
 TIME_NAMES, VALUE_NAMES = ("timestamp", "time", "ds"), ("value", "y")
 SERIES_LABEL = re.compile(r'(\w+)="([^"]*)"')
 """A label of a series as Prometheus and Grafana write it in its name."""
-FORMS = (
-    "use one row a sample (timestamp, workload, signal, value), or one column a workload beside a column of the time"
-)
+FORMS = "use one row a sample (timestamp, workload, signal, value), or one column a workload beside the time"
 
 
 def _long(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     """A wide table as rows of samples; one that has such rows keeps them."""
+    if isinstance(frame.index, pd.DatetimeIndex):
+        frame = frame.rename_axis("timestamp").reset_index()
     there = ", ".join(map(str, frame.columns))
     time, value = (
         next((column for name in names for column in frame if str(column).lower() == name), None)
@@ -130,27 +138,17 @@ def _series_name(column: object) -> str:
 
 def _named(frame: pd.DataFrame, path: Path, known: Signals) -> pd.DataFrame:
     frame = frame if "workload" in frame else frame.rename(columns={"series_id": "workload"})
-    signals = frame["signal"] if "signal" in frame else pd.Series(str(CPU), frame.index)
+    signals = frame["signal"].astype(str) if "signal" in frame else pd.Series(str(CPU), frame.index)
     unknown = set(signals.unique()) - set(known.by_name)
     if unknown:
-        allowed = ", ".join(known.by_name)
-        raise SourceRefused(f"{path}: signal {min(map(str, unknown))!r} is not known; use one of {allowed}")
+        raise SourceRefused(f"{path}: signal {min(unknown)!r} is not known; use one of {', '.join(known.by_name)}")
     workloads = frame["workload"].astype(str) if "workload" in frame else pd.Series(SERIES_COLUMN, frame.index)
-    named = pd.DataFrame(
-        {"timestamp": _instants(frame, path), "value": _amounts(frame, path), "workload": workloads, "signal": signals}
-    )
+    times, amounts = instants(frame["timestamp"]), _amounts(frame, path)
+    named = pd.DataFrame({"timestamp": times, "value": amounts, "workload": workloads, "signal": signals})
     for column in ("timestamp", "workload"):
         if named[column].isna().any():
             raise SourceRefused(f"{path}: a sample has no {column}; {FORMS}")
     return named
-
-
-def _instants(frame: pd.DataFrame, path: Path) -> pd.Series[pd.Timestamp]:
-    try:
-        times: pd.Series[pd.Timestamp] = instants(frame["timestamp"], utc=True).dt.floor("min")
-    except PanelError as error:
-        raise SourceRefused(f"{path}: {error}") from error
-    return times
 
 
 def _amounts(frame: pd.DataFrame, path: Path) -> pd.Series[float]:
@@ -161,27 +159,26 @@ def _amounts(frame: pd.DataFrame, path: Path) -> pd.Series[float]:
     return amounts
 
 
-def _steps(group: pd.DataFrame, path: Path) -> tuple[pd.DataFrame, int]:
-    """A series in order, and the minutes that one sample covers: the usual distance to the next."""
-    ordered = group.sort_values("timestamp")
-    if ordered["timestamp"].duplicated().any():
-        twice = ordered["timestamp"][ordered["timestamp"].duplicated()].iloc[0]
-        raise SourceRefused(f"{path}: {ordered['workload'].iloc[0]} has two samples of the minute {twice:%FT%H:%MZ}")
-    if len(ordered) == 1:
-        return ordered, 1
-    step = timedelta(seconds=float(ordered["timestamp"].diff().dt.total_seconds().median()))
+def _by_minute(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """The mean of the samples within each minute; a row that was exported twice counts once."""
+    samples = frame.drop_duplicates()
+    twice = samples[samples.duplicated(SAMPLE)]
+    if len(twice):
+        workload, at = twice["workload"].iloc[0], twice["timestamp"].iloc[0]
+        raise SourceRefused(f"{path}: {workload} has two values at {at:%FT%TZ}; add up those of its pods first")
+    return samples.assign(timestamp=samples["timestamp"].dt.floor("min")).groupby(SAMPLE, as_index=False).mean()
+
+
+def _step(times: pd.Series[pd.Timestamp], path: Path) -> int:
+    """The minutes that one sample of a series covers: the usual distance to the next."""
+    step = MINUTE if len(times) == 1 else times.diff().median().to_pytimedelta()
     if step > LONGEST_STEP:
         raise SourceRefused(f"{path}: a sample every {step} says too little; an hour is the most, a minute is best")
-    return ordered, max(1, step // MINUTE)
+    return max(1, step // MINUTE)
 
 
-def _spread(row: NDArray[np.float64], group: pd.DataFrame, start: pd.Timestamp, step: int) -> None:
-    columns = ((group["timestamp"] - start) / MINUTE).astype(int).to_numpy()
-    for minute in range(step - 1, -1, -1):
-        inside = columns + minute < len(row)
-        row[columns[inside] + minute] = group["value"].to_numpy()[inside]
-
-
-def _id(name: str) -> WorkloadId:
-    namespace, _, rest = name.rpartition("/")
-    return WorkloadId(namespace.replace("/", ".") or "default", "Deployment", rest)
+def workload_named(name: str) -> WorkloadId:
+    """The workload called `name`, `namespace/name` or `namespace/Kind/name`."""
+    *namespace, rest = name.split("/")
+    kind = namespace.pop() if len(namespace) > 1 and namespace[-1][:1].isupper() else "Deployment"
+    return WorkloadId(".".join(namespace) or "default", kind, rest)

@@ -59,3 +59,31 @@ def test_a_file_without_demand_is_named_with_what_it_has(tmp_path: Path, text: s
 def test_a_signal_that_is_misspelt_is_named_with_the_one_that_was_meant() -> None:
     with pytest.raises(UnknownName, match="no signal matches 'cpuu'; did you mean cpu"):
         notebook.load("cpuu")
+
+
+def minutes_of(workload: str, *instants: str) -> str:
+    rows = "".join(f"{instant},{workload},{i}\n" for i, instant in enumerate(instants, 1))
+    return "timestamp,workload,value\n" + rows
+
+
+def test_a_table_by_the_minute_says_what_was_done_and_names_workloads_as_every_source_does(tmp_path: Path) -> None:
+    instants = [f"2026-03-01 12:{minute:02}:00" for minute in range(10)]
+    (tmp_path / "own.csv").write_text(minutes_of("shop/web", *instants) + "2026-03-01 12:10:00,shop/web,-1\n")
+    panel = notebook.load("cpu", tmp_path / "own.csv")
+    assert (panel.keys, panel.step, panel.values.tolist()) == (("shop/Deployment/web",), FIVE_MINUTES, [[3.0, 8.0]])
+    assert panel.notes[0] == "timestamps name no time zone and were read as UTC"
+    assert panel.notes[1] == "1 of 11 rows hold no demand (empty, negative, no number)"
+
+
+@pytest.mark.parametrize(
+    "instants",
+    [
+        ["2026-03-29T01:55:00+01:00", "2026-03-29T03:00:00+02:00"],
+        ["2026-03-29T00:55:00Z", "2026-03-29T00:56:02Z", "2026-03-29T00:57:04Z", "2026-03-29T01:00:00Z"],
+    ],
+    ids=["clocks change", "every 62 s"],
+)
+def test_a_table_needs_no_even_clock(tmp_path: Path, instants: list[str]) -> None:
+    (tmp_path / "own.csv").write_text(minutes_of("web", *instants))
+    panel = notebook.load("cpu", tmp_path / "own.csv")
+    assert (panel.start.isoformat(), panel.length) == ("2026-03-29T00:55:00+00:00", 2)

@@ -78,9 +78,42 @@ def test_parquet_is_read_too(tmp_path: Path) -> None:
     assert read_export(path).values[CPU].tolist() == [[1.0, 2.0, 3.0]]
 
 
-def test_instants_may_be_seconds_since_1970_as_prometheus_has_them(tmp_path: Path) -> None:
-    found = read(tmp_path, "timestamp,value\n1772366400,1\n1772366460,2\n")
+def test_parquet_may_have_its_instants_as_index_and_any_name(tmp_path: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    at = pandas.date_range("2026-03-01T12:00:00Z", periods=2, freq="min")
+    pandas.DataFrame({"shop/web": [1.0, 2.0]}, index=at).to_parquet(tmp_path / "DEMAND.PARQUET")
+    exported = read_export(tmp_path / "DEMAND.PARQUET")
+    assert (exported.ids, exported.values[CPU].tolist()) == ((WorkloadId("shop", "Deployment", "web"),), [[1.0, 2.0]])
+
+
+@pytest.mark.parametrize("fraction", [1, 10**3, 10**6, 10**9], ids=["seconds", "ms", "us", "ns"])
+def test_instants_may_be_numbers_since_1970(tmp_path: Path, fraction: int) -> None:
+    found = read(tmp_path, f"timestamp,value\n{1772366400 * fraction},1\n{1772366460 * fraction},2\n")
     assert found.start.isoformat() == "2026-03-01T12:01:00+00:00"
+    assert found.values[CPU].tolist() == [[1.0, 2.0]]
+
+
+@pytest.mark.parametrize("first", ["2026-03-01T12:00:00.5Z", "2026-03-01 12:00:00 UTC", "2026/03/01 13:00:00+01:00"])
+def test_instants_may_be_written_in_several_ways(tmp_path: Path, first: str) -> None:
+    exported = read(tmp_path, f"timestamp,value\n{first},1\n2026-03-01T12:01:00Z,2\n")
+    assert exported.start == datetime(2026, 3, 1, 12, 1, tzinfo=UTC)
+
+
+def test_of_several_samples_in_a_minute_the_mean_counts_and_a_row_that_came_twice_once(tmp_path: Path) -> None:
+    rows = "".join(f"2026-03-01T12:0{i // 4}:{i % 4 * 15:02}Z,{i}\n" for i in (0, 1, 2, 3, 3, 4, 5, 6, 7))
+    assert read(tmp_path, "timestamp,value\n" + rows).values[CPU].tolist() == [[1.5, 5.5]]
+
+
+@pytest.mark.parametrize("first_line", ["", "\ufeffsep=;\n"], ids=["by a European spreadsheet", "by Grafana for Excel"])
+def test_columns_may_be_parted_by_other_signs(tmp_path: Path, first_line: str) -> None:
+    rows = "timestamp;workload;value\n2026-03-01T12:00:00Z;shop/web;1.5\n2026-03-01T12:01:00Z;shop/web;2.5\n"
+    assert read(tmp_path, first_line + rows).values[CPU].tolist() == [[1.5, 2.5]]
+
+
+def test_the_names_that_a_panel_has_are_read_again(tmp_path: Path) -> None:
+    text = "timestamp,workload,value\n2026-03-01T12:00:00Z,payments/StatefulSet/ledger,1\n"
+    assert read(tmp_path, text).ids == (WorkloadId("payments", "StatefulSet", "ledger"),)
 
 
 def test_instants_may_be_of_several_time_zones_as_where_clocks_change(tmp_path: Path) -> None:
@@ -104,7 +137,8 @@ def test_instants_may_be_of_several_time_zones_as_where_clocks_change(tmp_path: 
         ("timestamp,workload,value\n1970-01-01T00:00:00Z,a,1\n2026-03-01T12:00:00Z,b,2\n", "1970-01-01 to 2026-03-01"),
         ("timestamp,workload,value\n2026-03-01T12:00:00Z,,1\n", "a sample has no workload"),
         ("timestamp,signal,value\n2026-03-01T12:00:00Z,disk,1\n", "signal 'disk' is not known"),
-        ("timestamp,value\n2026-03-01T12:00:00Z,1\n2026-03-01T12:00:30Z,2\n", "two samples of the minute"),
+        ("timestamp,value\n2026-03-01T12:00:00Z,1\n2026-03-01T12:00:00Z,2\n", "two values at 2026-03-01T12:00:00Z"),
+        ("timestamp,value\n01/03/2026 12:00,1\n01/03/2026 12:01,2\n", "not ISO8601 format.*; use 2026-03-01"),
         ("timestamp,value\n2026-03-01T12:00:00Z,1\n2026-03-03T12:00:00Z,2\n", "says too little"),
     ],
 )
