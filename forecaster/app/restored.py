@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from forecaster.config.settings import Settings
     from forecaster.cycle.observed import Observed
     from forecaster.publish.publisher import OfferedCycle
+    from forecaster.store.database import DatabaseAddress
     from forecaster.store.ledger import SqlLedger
     from forecaster.store.state import ObservedFile
     from forecaster.store.state_secret import StateSecret
@@ -171,7 +172,7 @@ class ReleaseState(NamedTuple):
 
 
 def restored(
-    settings: Settings, directory: Path, address: str, release: ReleaseState, now: datetime, news: StateNews
+    settings: Settings, directory: Path, address: DatabaseAddress, release: ReleaseState, now: datetime, news: StateNews
 ) -> RestoredState:
     """Restore history and observations of the last run; `address` is that of the database."""
     keys, of_files = release.keys, release.keys_of_files

@@ -213,7 +213,7 @@ def build_service(
     facts exist before and after the service.
     """
     now = last_multiple(clock(), settings.cycle.interval)
-    address = database_address(settings.state)
+    address = partial(database_address, settings.state)  # it is read again after each failure
     source, live = facts or service_source(settings, table_path(directory), log, parts, clock)
     metrics, paths = Metrics(__version__), Paths()
     news = StateNews(log, metrics.state_refused)

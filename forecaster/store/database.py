@@ -12,7 +12,7 @@ Instants are seconds since 1970 (UTC), CPU in cores, memory in bytes. A number t
 from __future__ import annotations
 
 import sqlite3
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any
 
@@ -43,9 +43,12 @@ from forecaster.errors import ConfigError, Fault, StoreError
 from forecaster.store.migrations import LATEST_REVISION, upgrade, version_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from typing import TypeAlias
 
     from sqlalchemy import Connection
+
+    DatabaseAddress: TypeAlias = str | Callable[[], str]
 
 
 NAME_MAX = 253
@@ -128,13 +131,16 @@ SUMS = ("count", "covered", "quantiles", "absolute_error", "pinball_loss", "actu
 
 
 LOCK_WAIT_SECONDS = 5
-"""Longest time for which a locked or silent database delays a cycle."""
+"""Longest time for which a locked database, or one that cannot be reached, delays a cycle."""
+SILENT_SECONDS = 30.0
+"""Longest wait for a word of PostgreSQL: one that stands still, or waits for a lost standby, ends no connection."""
 DATABASE_REMEDIES = {
     "locked": "another process holds it; stop that one, or use PostgreSQL for several",
     "readonly": "make the file and its directory writable",
     "read-only": "connect to the primary, with a user that may write",
     "unable to open": "make its directory, and make it writable",
     "full": "free some space",
+    "no space": "free some space",
     "malformed": "move the file away; a new one is made",
     "not a database": "move the file away; a new one is made",
     "permission denied": "grant the user the right to create and write tables",
@@ -144,12 +150,20 @@ OTHER_REMEDY = "see whether the database answers at that address"
 
 
 class Database:
-    """One engine. The schema is made or checked at the first use, so that a database may be late."""
+    """One engine. The schema is made or checked at the first use, so that a database may be late.
 
-    def __init__(self, address: str) -> None:
-        self._url = _url(address)
-        self._engine = _engine(self._url)
+    An address that is a function is read again after each failure: passwords are rotated.
+    """
+
+    def __init__(self, address: DatabaseAddress) -> None:
+        self._address = address
+        self._open()
+
+    def _open(self) -> None:
+        """Forget what is known of the database, and read its address."""
         self._checked = False
+        self._url = _url(self._address if isinstance(self._address, str) else self._address())
+        self._engine = _engine(self._url)
 
     def __str__(self) -> str:
         return self._url.set(query={}).render_as_string(hide_password=True)
@@ -194,8 +208,9 @@ class Database:
 
     def _renew(self) -> None:
         """Connect and look at the tables anew at the next use: the database may be another one by then."""
-        self._checked = False
         self._engine.dispose()
+        with suppress(StoreError, ConfigError):  # the file of the address is being replaced
+            self._open()
 
     def _check(self) -> None:
         with self._engine.begin() as connection:
@@ -212,20 +227,18 @@ class Database:
 
 
 def _url(address: str) -> URL:
-    try:
+    problem = "(not an address)"
+    with suppress(ArgumentError, ValueError):
         url = make_url(address)
-    except ArgumentError:
-        raise _refused("(not an address)") from None
-    if url.get_backend_name() == "sqlite":
-        return url.set(drivername="sqlite")
-    if url.get_backend_name() in {"postgresql", "postgres"}:
-        return url.set(drivername="postgresql+psycopg")
-    raise _refused(url.drivername)
-
-
-def _refused(problem: str) -> ConfigError:
-    """Names the kind of database only: the address may hold a password."""
-    return ConfigError("ledger", [Fault("state.database", problem, "sqlite:///FILE or postgresql://USER@HOST/NAME")])
+        if "@" in (url.host or ""):
+            problem = "(an @ in the password, which has to be written as %40)"
+        elif url.get_backend_name() == "sqlite" and not url.host:
+            return url.set(drivername="sqlite")
+        elif url.get_backend_name() in {"postgresql", "postgres"}:
+            return url.set(drivername="postgresql+psycopg")
+        else:
+            problem = url.drivername  # and no more: the address may hold a password
+    raise ConfigError("ledger", [Fault("state.database", problem, "sqlite:///FILE or postgresql://USER@HOST/NAME")])
 
 
 def _engine(url: URL) -> Engine:
@@ -235,9 +248,37 @@ def _engine(url: URL) -> Engine:
         return engine
     waits = {"connect_timeout": LOCK_WAIT_SECONDS, "options": f"-c lock_timeout={LOCK_WAIT_SECONDS}s -c timezone=UTC"}
     try:
-        return create_engine(url, connect_args=waits, pool_pre_ping=True, pool_size=1, max_overflow=1)
+        engine = create_engine(url, connect_args=waits, pool_pre_ping=True, pool_size=1, max_overflow=1)
     except ModuleNotFoundError as error:
         raise StoreError("ledger: psycopg is missing; install kube-forecaster[postgres]") from error
+    event.listen(engine, "do_connect", _connect_patiently)
+    return engine
+
+
+def _connect_patiently(_dialect: object, _record: object, arguments: list[Any], parameters: dict[str, Any]) -> object:
+    """Return a connection to PostgreSQL that ends if the server is silent: psycopg waits for an answer without end."""
+    import psycopg  # noqa: PLC0415  only where there is a PostgreSQL
+
+    class PatientConnection(psycopg.Connection[Any]):
+        def wait(self, gen: Any, *rest: Any, **more: Any) -> Any:
+            return super().wait(self._within(gen), *rest, **more)
+
+        def _within(self, gen: Any) -> Any:
+            """Pass on what happens on the socket; None comes several times a second while nothing does."""
+            heard = monotonic()
+            try:
+                state = next(gen)
+                while True:
+                    ready = yield state
+                    heard = monotonic() if ready else heard
+                    if monotonic() > heard + SILENT_SECONDS:
+                        self.close()
+                        raise psycopg.OperationalError(f"no answer in {SILENT_SECONDS:g} s")
+                    state = gen.send(ready)
+            except StopIteration as end:
+                return end.value
+
+    return PatientConnection.connect(*arguments, **parameters)
 
 
 def prepare_sqlite(connection: Any, _record: object) -> None:

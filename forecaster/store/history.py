@@ -81,7 +81,7 @@ class HistoryStore:
         for rings in self.rings.values():
             rings.minutes.advance(now)
             rings.weeks.advance(now)
-        return [*self._missing_minutes(), *self._missing_weeks()]
+        return self._missing(self._measured)
 
     def write(self, block: Block) -> None:
         """Keep a block in the ring of its step, and complete the five-minute points that its minutes belong to.
@@ -101,9 +101,9 @@ class HistoryStore:
         rings = self.rings[signal]
         return (rings.minutes if step == MINUTE else rings.weeks).window()
 
-    def missing(self, signal: str) -> int:
+    def missing(self, signal: Signal) -> int:
         """Number of instants of a signal without an answer as of the last `gaps`: the rest of the back-fill."""
-        return sum(gap.columns for gap in [*self._missing_minutes(), *self._missing_weeks()] if gap.signal == signal)
+        return sum(gap.columns for gap in self._missing([signal]))
 
     def ask_again(self, signal: str, without: Collection[WorkloadId]) -> None:
         """Mark a signal's history as unanswered, because more workloads have it now; drop the rows `without` it."""
@@ -113,38 +113,18 @@ class HistoryStore:
 
     def forget(self) -> int:
         """Drop the workloads without a sample for `forget_after`; how many rows that were."""
-        dropped = 0
-        for rings in self.rings.values():
-            dropped += rings.minutes.forget(rings.minutes.oldest)
-            dropped += rings.weeks.forget(rings.weeks.latest - self.settings.forget_after)
-        return dropped
+        pairs, longest = self.rings.values(), self.settings.forget_after
+        minutes = sum(rings.minutes.forget(rings.minutes.oldest) for rings in pairs)
+        return minutes + sum(rings.weeks.forget(rings.weeks.latest - longest) for rings in pairs)
 
-    def _missing_minutes(self) -> list[Gap]:
-        return [
-            Gap(signal, start, end, MINUTE)
-            for signal in self._measured
-            for start, end in _unanswered_minutes(self.rings[signal])
-        ]
-
-    def _missing_weeks(self) -> list[Gap]:
-        return [
-            Gap(signal, start, end, FIVE_MINUTES)
-            for signal in self._measured
-            for start, end in _unanswered_weeks(self.rings[signal])
-        ]
-
-
-def _unanswered_minutes(rings: Rings) -> list[tuple[datetime, datetime]]:
-    return rings.minutes.missing(rings.minutes.oldest, rings.minutes.latest)
-
-
-def _unanswered_weeks(rings: Rings) -> list[tuple[datetime, datetime]]:
-    return rings.weeks.missing(rings.weeks.oldest, _last_beyond(rings.minutes))
-
-
-def _last_beyond(minutes: HistoryRing) -> datetime:
-    """The last instant of five minutes that are not all within the minute ring."""
-    return minutes.oldest + REST_OF_POINT - MINUTE
+    def _missing(self, signals: Iterable[Signal]) -> list[Gap]:
+        minutes, weeks = [], []
+        for signal in signals:
+            fresh, old = self.rings[signal].minutes, self.rings[signal].weeks
+            minutes += [Gap(signal, *ends, MINUTE) for ends in fresh.missing(fresh.oldest, fresh.latest)]
+            last = fresh.oldest + REST_OF_POINT - MINUTE  # of five minutes that are not all within the minute ring
+            weeks += [Gap(signal, *ends, FIVE_MINUTES) for ends in old.missing(old.oldest, last)]
+        return minutes + weeks
 
 
 def _thin(rings: Rings, block: Block) -> None:

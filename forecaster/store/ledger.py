@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.report import ForecastScore
     from forecaster.ports import Changes
+    from forecaster.store.database import DatabaseAddress
 
 IDENTITY = ("namespace", "name", "kind")
 IDS_PER_QUERY = 300
@@ -71,7 +72,7 @@ class SqlLedger:
     written by the next cycle.
     """
 
-    def __init__(self, address: str, *, keep: timedelta) -> None:
+    def __init__(self, address: DatabaseAddress, *, keep: timedelta) -> None:
         self._database = Database(address)
         self._keep = int(keep.total_seconds())
         self._known: Mapping[WorkloadId, KnownWorkload] | None = None
@@ -131,7 +132,8 @@ class SqlLedger:
                 chunk = tuple_(*IDENTITY_COLUMNS).in_(identities[first : first + IDS_PER_QUERY])
                 for namespace, kind, name, at, *messages_and_row in connection.execute(query.where(chunk)):
                     message, resources_message, *row = messages_and_row
-                    change = Decision(_instant(at), DecisionRow(*row), message, resources_message)
+                    instant = datetime.fromtimestamp(at, UTC)
+                    change = Decision(instant, DecisionRow(*row), message, resources_message)
                     changes[WorkloadId(namespace, kind, name)].append(change)
         return changes
 
@@ -255,7 +257,3 @@ def _change(row: int, at: int, record: Recommendation, after: DecisionRow) -> di
 def _plain(message: str) -> str:
     """A message without NUL, which any owner may write into the name of an event, and PostgreSQL refuses."""
     return message.replace("\0", "")
-
-
-def _instant(seconds: int) -> datetime:
-    return datetime.fromtimestamp(seconds, UTC)

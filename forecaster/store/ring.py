@@ -38,8 +38,6 @@ class HistoryRing:
     def __init__(self, *, step: timedelta, columns: int, latest: datetime) -> None:
         self.step = step
         self.columns = columns
-        self.ignored = 0
-        """Values that were written outside the window, in total."""
         self._seconds = int(step.total_seconds())
         self._last = self._column(latest)
         self._offset = 0
@@ -53,8 +51,6 @@ class HistoryRing:
         self._written = CachedRows()
         """An answer mostly names the workloads of the one before."""
         self._last_known = np.empty(0, np.int64)
-
-    # --- reading ---------------------------------------------------------------------------------------------------
 
     @property
     def latest(self) -> datetime:
@@ -88,8 +84,6 @@ class HistoryRing:
         runs = spans(~self._answered[low : high + 1]) if low <= high else []
         return [(self._instant(self._first + low + a), self._instant(self._first + low + b - 1)) for a, b in runs]
 
-    # --- writing ---------------------------------------------------------------------------------------------------
-
     def advance(self, to: datetime) -> None:
         """Make the column at or before `to` the latest; new columns are unknown and unanswered.
 
@@ -104,15 +98,13 @@ class HistoryRing:
         np.minimum(self._last_known, self._last, out=self._last_known)
 
     def write(self, block: Block) -> None:
-        """Merge a block: known values replace, NaN and infinity change nothing, columns outside the window are counted.
+        """Merge a block: known values replace, NaN and infinity change nothing; columns beyond the window are left out.
 
         Raises:
             ValueError: the block is on another grid than the ring.
         """
         start = self._on_grid(block)
         low, high = max(start, self._first), min(start + block.values.shape[1], self._last + 1)
-        self.ignored += _count_known(block.values[:, : max(0, low - start)])
-        self.ignored += _count_known(block.values[:, max(0, high - start) :])
         if low >= high:
             return
         rows, values = self._written.of(block.ids, self._rows).copy(), block.values[:, low - start : high - start]
@@ -151,8 +143,6 @@ class HistoryRing:
             rows[...] = part[:, len(answered) - keep :]
             self._last_known[row : row + len(part)] = _last_known_columns(np.isfinite(rows), self._last - keep + 1)
             row += len(part)
-
-    # --- rows ------------------------------------------------------------------------------------------------------
 
     def _merge(self, ids: Sequence[WorkloadId], rows: NDArray[np.intp], values: NDArray[np.float64], low: int) -> None:
         """Put in known values. `rows` is -1 for workloads without a row, and becomes the row of those that get one."""
@@ -210,8 +200,6 @@ class HistoryRing:
             self._rows[self._keys[row]] = row
         self._keys.pop()
 
-    # --- columns ---------------------------------------------------------------------------------------------------
-
     @property
     def _first(self) -> int:
         return self._last - self.columns + 1
@@ -263,10 +251,6 @@ class HistoryRing:
         if block.step != self.step or self._instant(column) != block.start:
             raise ValueError(f"history: a block from {block.start} by {block.step} is not on the grid of {self.step}")
         return column
-
-
-def _count_known(values: NDArray[np.float64]) -> int:
-    return int(np.isfinite(values).sum())
 
 
 def _last_known_columns(known: NDArray[np.bool_], first: int) -> NDArray[np.int64]:

@@ -71,7 +71,9 @@ class WaitingScores:
     def add(self, matured: Sequence[ForecastScore]) -> None:
         """Add matured scores."""
         for score in matured:
-            self._sums.setdefault(_key(score), Accuracy()).add(score)
+            hour = int(score.matured_at.timestamp()) // AN_HOUR * AN_HOUR
+            key = Key(score.id, str(score.signal), score.model[:MODEL_NAME_MAX], hour)
+            self._sums.setdefault(key, Accuracy()).add(score)
         self._latest = max((int(score.matured_at.timestamp()) for score in matured), default=self._latest)
 
     def __bool__(self) -> bool:
@@ -121,11 +123,6 @@ def _adding(database: Database) -> Any:
     insert = database.insert(scores)
     added = {name: scores.c[name] + insert.excluded[name] for name in SUMS}
     return insert.on_conflict_do_update(index_elements=list(scores.primary_key), set_=added)
-
-
-def _key(score: ForecastScore) -> Key:
-    hour = int(score.matured_at.timestamp()) // AN_HOUR * AN_HOUR
-    return Key(score.id, str(score.signal), score.model[:MODEL_NAME_MAX], hour)
 
 
 def _columns(sums: Accuracy) -> dict[str, float]:

@@ -15,6 +15,8 @@ from forecaster.store.signing import StateKeys, inflated
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from forecaster.store.database import DatabaseAddress
+
 
 QUICKLY = 1
 """Level of compression: half of a state, at 100 MB a second."""
@@ -43,7 +45,7 @@ class StoredShards(NamedTuple):
 class ShardStates:
     """One row a shard, signed by a key of the release. Writing is left to one process."""
 
-    def __init__(self, address: str, keys: StateKeys) -> None:
+    def __init__(self, address: DatabaseAddress, keys: StateKeys) -> None:
         self._database, self._keys = Database(address), keys
 
     def read(self) -> StoredShards:

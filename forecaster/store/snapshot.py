@@ -203,14 +203,11 @@ def _columns(header: RingHeader, history: HistoryStore) -> int:
     for signal, pair in history.rings.items():
         for ring in (pair.minutes, pair.weeks):
             if (signal, ring.step.total_seconds()) == (header.signal, header.step_seconds):
-                _refuse_future(header.newest, ring.latest)
+                if header.newest > ring.latest:
+                    ends, now = (f"{at:%Y-%m-%dT%H:%MZ}" for at in (header.newest, ring.latest))
+                    raise StoreError(f"it ends at {ends}, but now is {now}: a clock was wrong")
                 return ring.columns
     return 1  # of no use now, but its bytes lie between those that are
-
-
-def _refuse_future(end: datetime, now: datetime) -> None:
-    if end > now:
-        raise StoreError(f"it ends at {end:%Y-%m-%dT%H:%MZ}, but now is {now:%Y-%m-%dT%H:%MZ}: a clock was wrong")
 
 
 def _values(header: RingHeader, content: _Content) -> Iterator[NDArray[np.float32]]:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from forecaster.config.settings import Settings
     from forecaster.cycle.lead_times import PersistedStartUps
     from forecaster.horizontal.columns import Table
+    from forecaster.store.database import DatabaseAddress
     from forecaster.store.signing import StateKeys
 
     Place = Callable[[str], int]
@@ -142,7 +143,7 @@ def divided(learned: dict[int, ShardState], shards: int) -> dict[int, ShardState
     return {shard: ShardState(at, text, origins.get(shard, b"")) for shard, text in observed.items()}
 
 
-def learned_shards(settings: Settings, address: str, keys: StateKeys, news: StateNews) -> LearnedShards:
+def learned_shards(settings: Settings, address: DatabaseAddress, keys: StateKeys, news: StateNews) -> LearnedShards:
     """Return the state of shards in the database at `address`, or that of the service before it had shards."""
     before = partial(undivided, settings, keys if keys.of_release else None, news)
     return LearnedShards(settings.sharding.shards, ShardStates(address, keys), before, tell_refused=news.refused)
@@ -160,7 +161,7 @@ def undivided(settings: Settings, keys: StateKeys | None, news: StateNews) -> Sh
 
 
 def rejoined(
-    settings: Settings, address: str, keys: StateKeys, file: ObservedFile[Observed], news: StateNews
+    settings: Settings, address: DatabaseAddress, keys: StateKeys, file: ObservedFile[Observed], news: StateNews
 ) -> ObservedFile[Observed]:
     """Return the state of the shards of a fleet divided until now, where it is newer than the file."""
     try:
@@ -196,8 +197,6 @@ def repartitioned(persisted: Iterable[bytes], place: Place) -> dict[int, bytes]:
     parts = [msgspec.json.decode(text, type=PersistedObservations) for text in persisted]
     if others := {part.version for part in parts} - {VERSION}:
         raise msgspec.ValidationError(f"version {min(others)}, and not {VERSION}")
-    if not parts:
-        return {}
     return {shard: msgspec.json.encode(part) for shard, part in _cut(_joined(parts), place).items()}
 
 

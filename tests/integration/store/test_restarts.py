@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from contextlib import closing, contextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from sqlalchemy import create_engine, text
+from sqlalchemy.engine import make_url
 
 from forecaster.domain.report import ForecastScore
 from forecaster.domain.signal import CPU
@@ -16,11 +21,12 @@ from forecaster.store.ledger import SqlLedger
 from forecaster.store.move import OWNER_COLUMNS, ROWS_A_STATEMENT, move
 from tests.support import postgres
 from tests.support.accuracies import accuracy_of
+from tests.support.builders import after
+from tests.support.composed import composed, published, recorded_cluster, tick
 from tests.support.recommendations import NOON, recommendation, workload_id
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from sqlalchemy import Connection
 
@@ -65,6 +71,61 @@ def test_a_killed_database_is_written_to_again_as_soon_as_it_is_back(
         record(ledger, 3, 6)
         assert kept(ledger) == [(0, 4), (1, 5), (3, 6)]
         assert [one.accuracy.count for one in accuracy_of(durable, WEB, NOON)] == [1]
+
+
+@pytest.mark.postgres
+def test_a_database_that_stands_still_ends_the_wait_of_one_cycle_and_not_all_cycles(
+    postgres_programs: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing closes its connections: the disk of the server hangs, or a commit waits for a standby that is lost."""
+    monkeypatch.setattr("forecaster.store.database.SILENT_SECONDS", 1.0)
+    with (
+        postgres.server(*postgres_programs) as server,
+        recorded_cluster() as cluster,
+        composed(cluster, tmp_path, state={"directory": str(tmp_path), "database": server}) as service,
+    ):
+        tick(service, after(0))
+        still = postgres.processes(server)
+        for process in still:
+            os.kill(process, signal.SIGSTOP)
+        tick(service, after(1))
+        for process in still:
+            os.kill(process, signal.SIGCONT)
+        assert service.report
+        assert any("see whether the database answers" in line for line in service.report.failures)
+        assert published(tmp_path).meta.published_at == after(1)
+        tick(service, after(2))
+        assert service.report.failures == ()
+
+
+@pytest.mark.postgres
+def test_a_rotated_password_is_read_from_its_file_once_the_old_one_is_refused(
+    postgres_programs: tuple[Path, str], tmp_path: Path
+) -> None:
+    with postgres.server(*postgres_programs) as server, recorded_cluster() as cluster:
+        hba = Path(str(make_url(server).query["host"])) / "data" / "pg_hba.conf"
+        hba.write_text("local all writer scram-sha-256\nlocal all all trust\n")
+        rotate(server, "CREATE ROLE writer SUPERUSER LOGIN", "first", tmp_path / "address")
+        state = {"directory": str(tmp_path), "database_file": str(tmp_path / "address")}
+        with composed(cluster, tmp_path, state=state) as service:
+            tick(service, after(0))
+            rotate(server, "ALTER ROLE writer", "second", tmp_path / "address")
+            postgres.restart(*postgres_programs, server)
+            tick(service, after(1))
+            tick(service, after(2))
+            assert service.report
+            assert service.report.failures == ()
+
+
+def rotate(server: str, statement: str, password: str, address: Path) -> None:
+    """Give the user another password, and write it into the file."""
+    engine = create_engine(server, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        connection.execute(text(f"{statement} PASSWORD '{password}'"))
+        connection.execute(text("SELECT pg_reload_conf()"))
+    engine.dispose()
+    there = make_url(server).set(username="writer", password=password)
+    address.write_text(there.render_as_string(hide_password=False))
 
 
 @pytest.mark.postgres
