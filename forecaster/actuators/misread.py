@@ -7,15 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
-from forecaster.actuators.marks import (
-    LONG_AGO,
-    MESSAGE_MAX,
-    EventKind,
-    EventObject,
-    InvolvedObject,
-    create_event,
-    event,
-)
+from forecaster.actuators import marks
 from forecaster.domain.report import Effected
 from forecaster.kube.client import ApiClient, ApiError, UnreachableError
 
@@ -27,7 +19,7 @@ if TYPE_CHECKING:
     from forecaster.publish.publisher import OfferedCycle
     from forecaster.sources.live_objects import Misread
 
-MISREAD = EventKind("MetricMisread", warns=True)
+MISREAD = marks.EventKind("MetricMisread", warns=True)
 EVENT_INTERVAL = timedelta(hours=1)
 """Time between two Events about the same fault: as long as the API server keeps an Event by default."""
 MAX_WARNINGS = 20
@@ -63,15 +55,15 @@ class HpaWarnings:
 
     def _due(self, wrong: Mapping[tuple[str, str], Misread], now: datetime) -> list[tuple[tuple[str, str], Misread]]:
         """Return the faults to be sent now, those sent longest ago first."""
-        due = [key for key in wrong if abs(now - self.warned_at.get(key, LONG_AGO)) >= EVENT_INTERVAL]
-        longest_ago = sorted(due, key=lambda key: self.warned_at.get(key, LONG_AGO))
+        due = [key for key in wrong if abs(now - self.warned_at.get(key, marks.LONG_AGO)) >= EVENT_INTERVAL]
+        longest_ago = sorted(due, key=lambda key: self.warned_at.get(key, marks.LONG_AGO))
         return [(key, wrong[key]) for key in longest_ago[:MAX_WARNINGS]]
 
     def _warn(self, key: tuple[str, str], misread: Misread, now: datetime) -> str:
         """Send one Event; return the failure. Its namespace may be terminating, or have a full quota."""
         self.warned_at[key] = now
         try:
-            create_event(self.client, warning_of(misread, now))
+            marks.create_event(self.client, warning_of(misread, now))
         except UnreachableError:
             self.warned_at[key] = now - EVENT_INTERVAL  # in the next cycle again, after those that have waited longer
             raise
@@ -80,8 +72,8 @@ class HpaWarnings:
         return ""
 
 
-def warning_of(misread: Misread, at: datetime) -> EventObject:
+def warning_of(misread: Misread, at: datetime) -> marks.EventObject:
     """Return the Event about an HPA, a fault and an hour: two replicas send the same Event."""
     hpa, hour = misread.hpa, at.timestamp() // EVENT_INTERVAL.total_seconds()
-    involved = InvolvedObject(hpa.namespace, hpa.name, hpa.uid, "autoscaling/v2", "HorizontalPodAutoscaler")
-    return event(involved, f"{hpa.uid} {misread.why} {hour:.0f}", MISREAD, misread.why[:MESSAGE_MAX], at)
+    involved = marks.InvolvedObject(hpa.namespace, hpa.name, hpa.uid, "autoscaling/v2", "HorizontalPodAutoscaler")
+    return marks.event(involved, f"{hpa.uid} {misread.why} {hour:.0f}", MISREAD, misread.why[: marks.MESSAGE_MAX], at)

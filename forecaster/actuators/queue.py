@@ -20,6 +20,7 @@ from forecaster.actuators.limits import CycleLimits, Move, mass_fall
 from forecaster.actuators.writes import LASTING, Change, ClusterWrite, RefusalReason, WorkloadObject, WriteRefusal
 from forecaster.domain.amounts import counted
 from forecaster.domain.report import Effected
+from forecaster.domain.window import DAY
 from forecaster.errors import unexpected
 from forecaster.kube.client import ApiError, UnreachableError
 
@@ -39,7 +40,7 @@ MAX_TROUBLE = 5
 MAX_FAILED_AGAIN = 20
 """Writes that fail once more in a cycle after which the rest of those that failed before waits for the next one."""
 LONG_WAIT = timedelta(minutes=10)
-"""Time after which a namespace that waits for its turn is named."""
+"""Time after which a namespace that waits for its turn is named, and without a write counts as not written to."""
 RESUME_DURATION = timedelta(hours=1)
 """Time for which a person's command lifts the brake: a fleet shrinks over several cycles."""
 FIRST, RAISES, LOWERS = range(3)
@@ -71,6 +72,8 @@ class WriteTurns:
     """Failed writes of one actuator: the namespace of each object, in the order in which they were tried last."""
 
     failed: dict[tuple[str, ...], str] = field(default_factory=dict)
+    written: dict[str, datetime] = field(default_factory=dict)
+    """Instant of the last write that succeeded, by namespace; those of a day."""
 
     def ordered(self, writes: Sequence[W]) -> list[W]:
         """One write of each namespace in turn, namespaces with failing objects last, what failed longest ago first."""
@@ -87,11 +90,24 @@ class WriteTurns:
             ranks[namespace] += 1
         return [write for *_, write in sorted(turns, key=lambda turn: turn[:5])]
 
-    def note(self, write: ClusterWrite, *, failed: bool) -> None:
-        """Remember what became of a write."""
+    def note(self, write: ClusterWrite, now: datetime, *, failed: bool) -> None:
+        """Remember what became of a write; a conflict is a failure, too: webhooks choose what they answer."""
         self.failed.pop(write.subject.key, None)
         if failed:
             self.failed[write.subject.key] = namespace_of(write)
+        else:
+            self.written[namespace_of(write)] = now
+
+    def blocked(self, now: datetime) -> int:
+        """Return in how many namespaces writes fail and none succeeds, where they are more than those written to.
+
+        A single one is compared with all that were written to within a day: it may be its owner's doing.
+        """
+        self.written = {namespace: at for namespace, at in self.written.items() if abs(now - at) <= DAY}
+        lately = {namespace for namespace, at in self.written.items() if abs(now - at) <= LONG_WAIT}
+        failing = set(self.failed.values()) - lately
+        others = lately if len(failing) > 1 else self.written.keys() - failing
+        return len(failing) if len(failing) > len(others) else 0
 
 
 @dataclass(slots=True)
@@ -105,8 +121,7 @@ class WriteQueue:
     seconds: Callable[[], float] = time.monotonic
     """Monotonic clock, for durations."""
     conflict: Callable[[WorkloadId], str] = lambda _: ""
-    """Names the controllers that scale or size a workload since the cycle began; a write is refused if there are any.
-    """
+    """Names the controllers that act on a workload since the cycle began; a write is refused if there are any."""
     budget_seconds: float = BUDGET_SECONDS
     max_trouble: int = MAX_TROUBLE
     refused: Mapping[tuple[str, ...], str] = field(default_factory=dict)
@@ -154,9 +169,10 @@ class WriteQueue:
         self._say(batch.refused, not_read)
         codes = Counter(str(refusal.code) for refusal in batch.refused)
         reasons = done + Counter({("refused", code): count for code, count in codes.items()})
-        states, braked = Counter(marked) + codes, self.braked_at is not None
-        failures, keys = tuple(batch.failures), frozenset(tried)
-        return Effected(self.fence.leading(), outcomes, states, failures, reasons, braked, longest_wait, keys)
+        states = Counter({**marked, "failing": len(self.turns.failed)}) + codes
+        failures, braked = tuple(batch.failures), self.braked_at is not None
+        further = braked, longest_wait, frozenset(tried), self.turns.blocked(now)
+        return Effected(self.fence.leading(), outcomes, states, failures, reasons, *further)
 
     def read_each(
         self, read: Callable[[K], S | None], subjects: Sequence[tuple[WorkloadId, str, K]]
@@ -274,7 +290,7 @@ class WriteQueue:
     def _tried(self, cluster: WrittenCluster[W], write: W, batch: WriteBatch) -> Exception | None:
         """Write one object, and charge the limits with the write."""
         error = self._written(cluster, write, batch.now)
-        self.turns.note(write, failed=self._outcome(error) == "failed")
+        self.turns.note(write, batch.now, failed=error is not None)
         if batch.limits and write.move and error is None:
             batch.limits.charge(write.move)
         return error

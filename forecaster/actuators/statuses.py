@@ -42,8 +42,6 @@ REFRESH_SECONDS = 600.0
 """Time after which texts and amounts are written although no other field has changed."""
 GONE = frozenset({HTTPStatus.NOT_FOUND, HTTPStatus.CONFLICT})
 """The object has gone, or another one has its name: nothing is to be written."""
-
-
 UNDECLARED = "failed to create typed patch object"
 """Prefix of the API server's error when a definition does not declare an applied field."""
 
@@ -192,8 +190,7 @@ class StatusWriter:
     disabled: Collection[str]
     """Modes that write to the cluster and are not enabled."""
     refusal: Callable[[WorkloadId], tuple[str, str] | None] = lambda _: None
-    """Reason, as a word and a sentence, why the last cycle left a workload unchanged although its policy asks for a
-    change."""
+    """Why the last cycle left a workload unchanged although its policy asks for a change: a word and a sentence."""
     seconds: Callable[[], float] = time.monotonic
     """Monotonic clock, for durations."""
     sender: StatusSender[AutoscalerWrite] = field(init=False)

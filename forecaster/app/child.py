@@ -125,10 +125,7 @@ class SupervisedChild:
     def _spawn(self) -> subprocess.Popen[bytes]:
         # A session of its own: Ctrl-C reaches only us, and we stop the child in order.
         child = subprocess.Popen(  # noqa: S603  our own interpreter and module
-            self._command,
-            stdin=subprocess.PIPE,
-            pass_fds=self._descriptors,
-            start_new_session=True,
+            self._command, stdin=subprocess.PIPE, pass_fds=self._descriptors, start_new_session=True
         )
         if child.stdin is not None:
             os.set_blocking(child.stdin.fileno(), False)

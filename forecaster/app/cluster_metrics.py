@@ -137,13 +137,13 @@ class EffectMetrics:
             "Objects of all actuators by what became of them, and why.",
             ["actuator", "outcome", "reason"],
         )
-        self._braked = gauge(
-            "forecaster_actuator_braked", "1 while an actuator lowers nothing until a person says so.", ["actuator"]
-        )
-        self._wait = gauge(
-            "forecaster_actuator_longest_wait_seconds",
-            "Longest time for which nothing of a namespace was tried while changes of others were.",
-            ["actuator"],
+        self._braked, self._wait, self._blocked = (
+            gauge(f"forecaster_actuator_{name}", text, ["actuator"])
+            for name, text in (
+                ("braked", "1 while an actuator lowers nothing until a person says so."),
+                ("longest_wait_seconds", "Longest time in which nothing of a namespace was tried while others were."),
+                ("blocked_namespaces", "Namespaces in which writes fail and none succeeds; 0 if more are written to."),
+            )
         )
 
     def record(self, effected: Mapping[str, Effected]) -> None:
@@ -157,6 +157,7 @@ class EffectMetrics:
             for (change, outcome), count in effect.writes.items():
                 self._writes[name].labels(change, outcome).inc(count)
             self._braked.labels(name).set(effect.braked)
+            self._blocked.labels(name).set(effect.blocked)
             self._wait.labels(name).set(effect.longest_wait.total_seconds())
             for (outcome, reason), count in effect.reasons.items():
                 self._outcomes.labels(name, outcome, reason).inc(count)

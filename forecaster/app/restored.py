@@ -15,13 +15,7 @@ from forecaster.errors import ForecasterError, StoreError
 from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source
 from forecaster.kube.lease import REQUEST_SECONDS
-from forecaster.publish.decision_history import (
-    HALF_LIFE,
-    MAX_CHANGES,
-    DecisionChange,
-    DecisionHistory,
-    ScoreSums,
-)
+from forecaster.publish.decision_history import HALF_LIFE, MAX_CHANGES, DecisionChange, DecisionHistory, ScoreSums
 from forecaster.store.history import HistoryStore
 from forecaster.store.signing import StateKeys, keep_keys, keys_of_directory, new_key, read_key_file
 from forecaster.store.snapshot import Snapshots

@@ -46,8 +46,7 @@ class Quantity:
     @property
     def milli(self) -> int:
         """Signed 64-bit milli-units, rounded away from zero; beyond 64 bits they wrap, as they do in the API's code."""
-        milli = _away_from_zero(self.nano, 10**6)
-        return (milli + 2**63) % 2**64 - 2**63
+        return (_away_from_zero(self.nano, 10**6) + 2**63) % 2**64 - 2**63
 
     @property
     def sign(self) -> int:

@@ -74,6 +74,8 @@ class Effected(NamedTuple):
     """Longest time for which nothing of a namespace was tried, while changes of others were."""
     tried: frozenset[tuple[str, ...]] = frozenset()
     """Keys of the objects for which a write was tried, whatever the result."""
+    blocked: int = 0
+    """Namespaces in which each write fails; 0 while so many others are written to that it is their owners' doing."""
 
 
 @dataclass(frozen=True, slots=True)

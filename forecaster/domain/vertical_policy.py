@@ -102,8 +102,7 @@ class VerticalPolicy(Section):
         0.9, description="With `memory_limit: peak`: share of the time in which the request suffices; ratio."
     )
     heap_bounded: bool = Field(
-        default=False,
-        description="The runtime takes what its heap allows: memory is never sized down by usage alone.",
+        default=False, description="The runtime takes what its heap allows: memory is never sized down by usage alone."
     )
     beside_hpa: Literal["keep", "keep-scale-point"] = Field(
         "keep",

@@ -53,11 +53,7 @@ def is_moving(pod: ResizablePod) -> bool:
 
 
 def waits(
-    pod: ResizablePod,
-    moving: Mapping[WorkloadId, int],
-    now: datetime,
-    after: timedelta,
-    terms: EvictionTerms,
+    pod: ResizablePod, moving: Mapping[WorkloadId, int], now: datetime, after: timedelta, terms: EvictionTerms
 ) -> str:
     """Say why a pod that cannot get its size is not evicted yet; empty where it may be.
 

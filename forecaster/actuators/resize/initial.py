@@ -17,13 +17,7 @@ from forecaster.actuators.resize.sized_pod import ResizablePod, Resized, Sizes, 
 from forecaster.domain.workload import WorkloadId
 from forecaster.publish.values import CLOCK_SKEW
 from forecaster.vertical.admission.context import PART_SIZED, as_stated, with_values
-from forecaster.vertical.cluster_rules.manifest import (
-    ManifestError,
-    limit_range_of,
-    node_of,
-    quota_of,
-    requirements_of,
-)
+from forecaster.vertical.cluster_rules.manifest import ManifestError, limit_range_of, node_of, quota_of, requirements_of
 from forecaster.vertical.cluster_rules.node import Occupancy
 from forecaster.vertical.cluster_rules.resize import resize
 from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE

@@ -169,3 +169,50 @@ def test_nobody_is_starved_where_nobody_is_written() -> None:
     queue = WriteQueue("floor", Fence(), ActingSettings(paused=True), Log(FakeAutoscalers.of()))
     found = queue.effected(FakeAutoscalers.of(), [in_namespace("z", 0)], [], NOON)
     assert found.longest_wait == timedelta()
+
+
+@dataclass
+class Namespaces:
+    """One object in each of some namespaces, each due in every cycle; writes in some of them are refused."""
+
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        self.writes = {name: in_namespace(name, 0) for name in self.names}
+        self.cluster = FakeAutoscalers.of(*(write.subject for write in self.writes.values()))
+        self.queue = WriteQueue("floor", Fence(), ActingSettings(), Log(self.cluster))
+
+    def cycle(self, minute: int, due: tuple[str, ...], *, refused: tuple[str, ...], status: int = 403) -> Effected:
+        self.cluster.refuses = dict.fromkeys(refused, ApiError("denied by a webhook", status))
+        live = {one.namespace: one for one in self.cluster.listed()}
+        writes = [replace(self.writes[name], subject=live[name]) for name in due]
+        return self.queue.effected(self.cluster, writes, [], NOON + minute * MINUTE)
+
+
+def test_one_tenant_whose_webhook_refuses_is_no_failure_of_the_platform() -> None:
+    fleet = Namespaces(("bad", "good"))
+    everyone = [fleet.cycle(minute, fleet.names, refused=("bad",)) for minute in range(3)]
+    assert [found.blocked for found in everyone] == [0, 0, 0]
+    quiet = [fleet.cycle(minute, ("bad",), refused=("bad",)) for minute in (30, 60, 600)]
+    assert [(found.blocked, found.states["failing"]) for found in quiet] == [(0, 1)] * 3
+
+
+def test_a_right_that_is_taken_away_is_a_failure_of_the_platform_ten_minutes_later() -> None:
+    fleet = Namespaces(("a", "b", "c", "quiet"))
+    fleet.cycle(0, fleet.names, refused=())
+    found = [fleet.cycle(minute, ("a", "b"), refused=fleet.names).blocked for minute in (1, 10, 11)]
+    assert found == [0, 0, 2]
+    assert fleet.cycle(12, ("a", "b"), refused=()).blocked == 0
+
+
+def test_in_a_cluster_of_one_namespace_a_failing_write_is_a_failure_of_the_platform_at_once() -> None:
+    fleet = Namespaces(("only",))
+    assert fleet.cycle(0, fleet.names, refused=fleet.names).blocked == 1
+
+
+def test_an_object_whose_writes_conflict_each_time_counts_as_failing_and_comes_last() -> None:
+    """A webhook may answer 409, which is otherwise what another writer of the object causes once."""
+    fleet = Namespaces(("bad", "good"))
+    found = [fleet.cycle(minute, fleet.names, refused=("bad",), status=409) for minute in range(2)]
+    assert [effect.states["failing"] for effect in found] == [1, 1]
+    assert [line["object"] for event, line in fleet.queue.log.lines if event == "cluster_write"][-1] == "HPA bad/w0"
