@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forecaster.actuators.writes import MANAGER, ClusterWrite
 from forecaster.kube.client import ApiClient, suppress_conflict
-from forecaster.kube.objects import ObjectMeta, Wire
+from forecaster.kube.objects import COUNT_DIGITS, ObjectMeta, Wire
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -72,8 +72,6 @@ EVENT_NAME_MAX = 200
 CLUSTER_EVENTS_NAMESPACE = "default"
 """The namespace of Events about objects that have none."""
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
-COUNT_DIGITS = 10
-"""Digits of the largest count that the API server accepts. A longer text may not even be a number for Python."""
 
 
 class InvolvedObject(Wire, frozen=True):

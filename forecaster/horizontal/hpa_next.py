@@ -34,9 +34,9 @@ def next_sync(
     workload: Workload,
     recommendation: Recommendation,
     offered: Mapping[str, float],
-    behavior: Behavior | None = None,
+    own: HpaSpec | None = None,
 ) -> list[str]:
-    """Return sentences; empty for a workload without an HPA. `behavior` is the HPA's own, if known.
+    """Return sentences; empty for a workload without an HPA. `own` is the HPA as it is now, if known: with our floor.
 
     The HPA reads its metrics itself, so if one of them is not measured here its action is not known. `offered` are our
     values that it reads, by its own names for them.
@@ -44,22 +44,24 @@ def next_sync(
     hpa = workload.autoscaler
     if hpa is None or not hpa.targets:
         return []
-    totals, lost = _totals(hpa, recommendation, offered), _lost(hpa, recommendation, behavior)
+    behavior, totals = own.behavior if own else None, _totals(hpa, recommendation, offered)
+    lost = _lost(hpa, recommendation, behavior)
     views = zip(hpa.targets, recommendation.signals, strict=False)  # a hold of the whole cycle lists none
     partly = [target.metric for target, view in views if view.partly and not own_metric(target.metric)]
-    unknown = [_unread(target.metric) for target in hpa.targets if target.metric not in totals]
+    unread = [target.metric for target in hpa.targets if target.metric not in totals]
+    unknown = [f"{metric} is not {'offered' if own_metric(metric) else 'measured here'}" for metric in unread]
     unknown += [f"{metric} is measured in part" for metric in partly]
     names = Counter(target.metric for target in hpa.targets)
     unknown += [f"{name} is read {count} times" for name, count in names.items() if count > 1 and own_metric(name)]
     if unknown:
-        why = f"What HPA {hpa.name} does next is not known: {', '.join(unknown)}."
-        return [why, *lost]
+        return [f"What HPA {hpa.name} does next is not known: {', '.join(unknown)}.", *lost]
     containers = {target.container for target in hpa.targets if target.metric in RESOURCES}
     if len(containers) > 1:
         mixed = " and ".join(f"container {name}" if name else "the pod" for name in sorted(containers))
         return [f"What HPA {hpa.name} does next is not known: it reads {mixed}.", *lost]
     stated = _stated(workload, containers.pop() if containers else "")
-    spec = replace(_spec(workload, hpa), behavior=behavior)
+    least = own.bounds.min_replicas if own else hpa.min_replicas
+    spec = replace(_spec(workload, hpa), min_replicas=least, behavior=behavior)
     requests, at = _requests(stated), recommendation.at
     look = observe_totals(spec, workload.replicas, totals, requests, at, ready=workload.ready_replicas)
     next_step = explain(spec, look, UNSEEN, reconcile(spec, look, UNSEEN, at), at)
@@ -71,7 +73,6 @@ def _spec(workload: Workload, hpa: Autoscaler) -> HpaSpec:
         scale_target=CrossVersionObjectReference(workload.id.kind, workload.id.name, "apps/v1"),
         max_replicas=hpa.max_replicas,
         metrics=tuple(_metric_spec(target) for target in hpa.targets),
-        min_replicas=hpa.min_replicas,
         name=hpa.name,
         namespace=workload.id.namespace,
     )
@@ -103,10 +104,6 @@ def _totals(hpa: Autoscaler, recommendation: Recommendation, offered: Mapping[st
     readings = {target.metric: view.measured for target, view in views if not own_metric(target.metric)}
     readings |= {target.metric: offered.get(target.metric) for target in hpa.targets if own_metric(target.metric)}
     return {metric: milli(value) for metric, value in readings.items() if value is not None}
-
-
-def _unread(metric: str) -> str:
-    return f"{metric} is not {'offered' if own_metric(metric) else 'measured here'}"
 
 
 def _lost(hpa: Autoscaler, recommendation: Recommendation, behavior: Behavior | None) -> list[str]:

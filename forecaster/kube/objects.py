@@ -232,6 +232,9 @@ NOT_READ = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """Errors of decoding JSON of strangers: another form, no UTF-8, or nested deeper than can be followed."""
 ANNOTATION_PREFIX = "forecaster.dev/"
 """Prefix of the labels and annotations that this project reads or writes."""
+MIN_REPLICAS_BEFORE = f"{ANNOTATION_PREFIX}min-replicas-before"
+COUNT_DIGITS = 10
+"""Digits of the largest count that the API server accepts. A longer text may not even be a number for Python."""
 
 
 def ours(marks: dict[str, str]) -> dict[str, str]:
@@ -304,6 +307,11 @@ class HorizontalPodAutoscalerMeta(AnnotatedMeta, frozen=True):
             annotations=ours(self.annotations),
             managed_fields=tuple(own for own in self.managed_fields if own.fields_v1.spec.min_replicas is not None),
         )
+
+    def owners_minimum(self, least: int) -> int:
+        """Return the owner's minReplicas: the one that the annotation of a floor remembers, else `least`, the HPA's."""
+        before = self.annotations.get(MIN_REPLICAS_BEFORE, "")
+        return min(int(before), least) if before.isdecimal() and len(before) <= COUNT_DIGITS else least
 
     def writers(self) -> frozenset[str]:
         """Field managers that own `spec.minReplicas`."""

@@ -1,13 +1,6 @@
-"""Watch: a collection of the API server, listed page by page and then followed event by event.
+"""Watch: a collection of the API server, listed page by page and then followed event by event, as `Progress` says.
 
-`collection.Progress` says what to ask next and what an answer means. `Watch` keeps what `reduce` leaves of each object,
-in a dictionary that any thread may read, and runs in a thread of its own:
-
-    watch = Watch(Collection("/apis/apps/v1/deployments", Deployment), reduce=lambda one: one.spec.replicas)
-    threading.Thread(target=watch.run, args=(client, stop), daemon=True).start()
-    watch.synced                        # a whole list is known
-    watch.confirmed(now)                # up to when all is known: now while the server streams
-    watch.objects["shop", "web"]        # by namespace and name
+It runs in a thread of its own. What `reduce` leaves of each object lies in a dictionary that any thread may read.
 """
 
 from __future__ import annotations
@@ -226,8 +219,7 @@ class Watch(Generic[T, V]):
             return None
 
     def _drop(self, key: Key) -> None:
-        before = self.objects.pop(key, None)
-        if before is not None:
+        if (before := self.objects.pop(key, None)) is not None:
             self._on_change(key, before, None)
 
     def _failed(self, fault: str, status: int) -> float:

@@ -1,7 +1,6 @@
 """Live facts: watched counts, HPAs and requests of the API server, and the inventory made of them.
 
-Histories come from Prometheus. A fact that both report is taken from the API server. Other kinds, and everything while
-the API server is away or refuses, are taken from Prometheus, and a sentence says so.
+Histories, other kinds, and whatever the API server refuses to say come from Prometheus, and a sentence says so.
 """
 
 from __future__ import annotations
@@ -302,7 +301,7 @@ class LiveCluster:
         return [Misread(hpa.meta, why) for hpa in hpas if (why := misread(hpa.targets, signals))]
 
     def _autoscaler(self, id_: WorkloadId, faults: list[str]) -> Autoscaler | None:
-        """The HPA of a workload; several are named in `faults`, and none is used."""
+        """The HPA of a workload with its owner's bounds; several are named in `faults`, and none is used."""
         scalers = self.scalers(id_)
         if len(scalers) > 1:
             several = listed([name for (_, name), _ in scalers])
@@ -312,7 +311,8 @@ class LiveCluster:
         hpa = scalers[0][1]
         if len(hpa.spec.metrics) > MAX_TARGETS:
             faults.append(read_in_part(f"{id_.namespace}/{hpa.spec.name}", len(hpa.spec.metrics)))
-        return Autoscaler(hpa.spec.name, hpa.spec.bounds.min_replicas, hpa.spec.bounds.max_replicas, hpa.targets)
+        least = hpa.meta.owners_minimum(hpa.spec.bounds.min_replicas)
+        return Autoscaler(hpa.spec.name, least, hpa.spec.bounds.max_replicas, hpa.targets)
 
     def _pointless(self, namespaces: re.Pattern[str]) -> Iterator[str]:
         for id_, keys in list(self.scaling.items()):

@@ -13,6 +13,7 @@ from forecaster.domain.workload import WorkloadId, scaled_workload
 from forecaster.hpa.limits import ReplicaBounds
 from forecaster.kube.client import ApiClient, decoder_of
 from forecaster.kube.collection import listed
+from forecaster.kube.objects import MIN_REPLICAS_BEFORE as BEFORE
 from forecaster.kube.objects import HorizontalPodAutoscaler, HorizontalPodAutoscalerMeta, Wire
 from forecaster.resources.objects import TargetReference
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 LABEL = "forecaster.dev/floor"
 """`kubectl get hpa -A -l forecaster.dev/floor` lists our floors, and so does `forecaster release`."""
 RAISED, BACKED_OFF, RESTORED = "raised", "backed-off", "restored"
-BEFORE = "forecaster.dev/min-replicas-before"
 EXPIRES = "forecaster.dev/floor-expires"
 BACK_OFF = "forecaster.dev/floor-backed-off-until"
 MODE = "forecaster.dev/mode"

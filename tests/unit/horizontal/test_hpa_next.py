@@ -11,6 +11,7 @@ from forecaster.domain.workload import Target, TargetType, Workload
 from forecaster.horizontal import hpa_next
 from forecaster.horizontal.gate_states import Gate
 from forecaster.hpa.behavior import Behavior, ScalingPolicy, ScalingRules
+from forecaster.hpa.spec import CrossVersionObjectReference, HpaSpec
 from forecaster.publish.values import values_for
 from tests.support.builders import CPU_HALF, NO_SAMPLE, NOON, hpa, outlooks, policy, workload
 from tests.support.horizontal import decided
@@ -21,12 +22,17 @@ QUEUE = Target("queue_length", TargetType.AVERAGE_VALUE, 30.0)
 RATE = Target("http_requests", TargetType.AVERAGE_VALUE, 50.0)
 
 
-def next_sync(
-    of: Workload, one: Recommendation, *, mode: str = "publish", behavior: Behavior | None = None
-) -> list[str]:
+def own_hpa(of: Workload, least: int = 1, behavior: Behavior | None = None) -> HpaSpec:
+    """The HPA as the API server has it now."""
+    assert of.autoscaler
+    target = CrossVersionObjectReference(of.id.kind, of.id.name, "apps/v1")
+    return HpaSpec(target, of.autoscaler.max_replicas, (), least, behavior)
+
+
+def next_sync(of: Workload, one: Recommendation, *, mode: str = "publish", own: HpaSpec | None = None) -> list[str]:
     """What the HPA does with what is offered of this recommendation."""
     offer = offer_of(one, Policy.model_validate({"mode": mode}))
-    return hpa_next.next_sync(of, one, values_for(offer, one.targets, one.at), behavior)
+    return hpa_next.next_sync(of, one, values_for(offer, one.targets, one.at), own)
 
 
 def test_pods_that_are_starting_take_their_share_as_the_hpa_counts_them() -> None:
@@ -122,15 +128,22 @@ def test_a_step_that_the_tolerance_swallows_is_told_where_our_metric_is_read() -
     assert "behavior.scaleUp.tolerance" in told[-1]
 
 
+def test_a_floor_of_ours_is_the_minimum_that_the_hpa_goes_to() -> None:
+    """The workload states its owner's minimum; the HPA has ours meanwhile."""
+    told = next_sync(workload(), decided(outlooks(cpu=2.0)), own=own_hpa(workload(), 7))
+    assert "goes from 4 to minReplicas 7" in told[0]
+
+
 def test_an_hpa_whose_behavior_is_known_keeps_to_its_policies_and_its_tolerance() -> None:
     """Two pods a minute, and no tolerance: 10 -> 12 of 18 that are wanted, and nothing is swallowed."""
     slow = ScalingRules((ScalingPolicy("Pods", 2, MINUTE),), tolerance=0.0)
     follower = workload(autoscaler=hpa(FORECAST), replicas=10)
     ahead = decided(outlooks(cpu=5.0, cpu_ahead=9.0), of=follower)
-    told = next_sync(follower, ahead, behavior=Behavior(slow, slow))
+    slow_hpa = own_hpa(follower, behavior=Behavior(slow, slow))
+    told = next_sync(follower, ahead, own=slow_hpa)
     assert "from 10 to 12" in told[0]
     near = decided(outlooks(cpu=5.0, cpu_ahead=5.4), of=follower, under=policy(tolerance=0.0))
-    assert "keeps 10 replicas" not in "\n".join(next_sync(follower, near, behavior=Behavior(slow, slow)))
+    assert "keeps 10 replicas" not in "\n".join(next_sync(follower, near, own=slow_hpa))
 
 
 def test_two_targets_of_our_demand_leave_open_what_the_hpa_reads() -> None:

@@ -90,7 +90,7 @@ def test_a_mode_that_is_not_enabled_is_said_although_annotations_state_something
 def test_mode_floor_of_a_workload_without_an_hpa_is_not_ready() -> None:
     """There is nothing whose minReplicas could be raised."""
     found = Decided(replace(recommendation(), autoscaler=""), Policy(mode="floor"))
-    assert conditions(found)["Ready"] == ("False", "NoAutoscaler")
+    assert conditions(found)["Ready"] == ("False", "NoSingleHpa")
     assert conditions(replace(found, policy=Policy(mode="publish")))["Ready"] == ("True", "PolicyInForce")
 
 

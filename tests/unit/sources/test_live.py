@@ -118,6 +118,15 @@ class TestWorkload:
         assert found.autoscaler is not None
         assert (found.autoscaler.min_replicas, found.autoscaler.max_replicas) == (2, 9)
 
+    @pytest.mark.parametrize(("before", "least"), [("1", 1), ("0", 0), ("7", 2), ("-1", 2), ("9" * 5000, 2), ("", 2)])
+    def test_has_its_owners_minimum_while_a_floor_of_ours_stands(self, before: str, least: int) -> None:
+        """Else what the HPA alone would do is compared with, sized and counted by our own floor."""
+        document = hpa(external("queue", "30"))
+        document["metadata"]["annotations"] = {BEFORE: before}
+        found = only(cluster(deployments=[deployment()], horizontalpodautoscalers=[document])).autoscaler
+        assert found is not None
+        assert (found.min_replicas, found.max_replicas) == (least, 9)
+
     def test_has_the_image_of_its_template_without_what_differs_by_release(self) -> None:
         containers = [container("app", image="registry:5000/shop/web:1.2@sha256:abc"), container("log", image="fluent")]
         found = cluster(deployments=[deployment("web", 3, *containers)]).inventory(NOW, ["Deployment"], EVERYWHERE)
