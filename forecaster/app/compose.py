@@ -33,8 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from forecaster.actuators.policy_statuses import PolicyStatusWriter
-    from forecaster.actuators.statuses import StatusWriter
+    from forecaster.actuators.statuses import PolicyStatusWriter, StatusWriter
     from forecaster.app.effects import Actuators
     from forecaster.app.live_facts import LiveFacts
     from forecaster.app.telemetry import Log

@@ -14,7 +14,6 @@ from forecaster.actuators.floor.plan import released
 from forecaster.actuators.headroom import QuotaHeadroom, Templates
 from forecaster.actuators.misread import HpaWarnings
 from forecaster.actuators.neighbours import NOT_WATCHED, Concern, CycleNeighbours
-from forecaster.actuators.policy_statuses import PolicyStatusWriter, write_policy_status
 from forecaster.actuators.queue import WriteQueue
 from forecaster.actuators.release import ReleaseLine, release
 from forecaster.actuators.resize.actuator import ResizeActuator
@@ -25,7 +24,13 @@ from forecaster.actuators.resize.pods import Resizes
 from forecaster.actuators.scale.actuator import ScaleActuator
 from forecaster.actuators.scale.plan import released as count_released
 from forecaster.actuators.scale.scales import Scales
-from forecaster.actuators.statuses import LiveStatuses, StatusSender, StatusWriter
+from forecaster.actuators.statuses import (
+    LiveStatuses,
+    PolicyStatusWriter,
+    StatusSender,
+    StatusWriter,
+    write_policy_status,
+)
 from forecaster.app.compose import ClusterWriters, election_of, watched_kubeconfig
 from forecaster.app.health import WorkloadHealth
 from forecaster.app.live_facts import LiveFacts, scalable_kinds

@@ -16,10 +16,9 @@ import msgspec
 from forecaster.errors import StoreError
 from forecaster.kube.client import ApiClient, ApiError
 from forecaster.kube.connections import RawRequest
-from forecaster.publish.replicated import TABLE, ReplicatedFiles, replicated_files, size_of
 from forecaster.publish.table import TableBytes, TableMeta, read_header
 from forecaster.serving.options import FOLLOWS, LEADS
-from forecaster.serving.replicas import FILES
+from forecaster.serving.replicas import FILES, TABLE, ReplicatedFiles, replicated_files, size_of
 
 if TYPE_CHECKING:
     import threading

@@ -15,7 +15,7 @@ state:        where snapshot, ledger and table lie     (store/state.py)
 acting:       how the cluster is written to           (actuators/settings.py)
 floor:        how minReplicas is written              (actuators/settings.py)
 scale:        how counts are written                  (actuators/settings.py)
-resources:    whether objects of the cluster state policies   (resources/settings.py)
+resources:    whether objects of the cluster state policies   (domain/ceilings.py)
 resize:       how running pods are resized            (actuators/settings.py)
 replicas:     how others come by what one computes    (publish/settings.py)
 sharding:     how a large fleet is computed in parts   (config/sharding.py)
@@ -40,6 +40,7 @@ from forecaster.actuators.settings import ActingSettings, FloorSettings, ResizeS
 from forecaster.config.faults import faults_of, faults_of_overrides
 from forecaster.config.files import read_file, setting_files
 from forecaster.config.sharding import ShardingSettings, fitting
+from forecaster.domain.ceilings import ResourceSettings
 from forecaster.domain.faults import UNKNOWN_SETTING
 from forecaster.domain.layers import merged
 from forecaster.domain.policies import Policies
@@ -48,7 +49,6 @@ from forecaster.domain.settings import Duration, Section
 from forecaster.domain.signal import BUILT_IN, Signals
 from forecaster.errors import ConfigError, Fault, nearest
 from forecaster.publish.settings import PriceSettings, RemoteWriteSettings, ReplicaSettings
-from forecaster.resources.settings import ResourceSettings
 from forecaster.serving.settings import KedaSettings, ServingSettings
 from forecaster.sources.factory import SourceSettings
 from forecaster.sources.queries import Queries

@@ -1,4 +1,4 @@
-"""Bounds of the platform on the policies that owners of namespaces may state."""
+"""Bounds of the platform on the policies that owners of namespaces may state, and whether their objects are read."""
 
 from __future__ import annotations
 
@@ -65,3 +65,18 @@ def _counts(policy: HorizontalPolicy) -> set[tuple[object, int]]:
     events = ((event, event.replicas) for event in policy.events)
     stated = (("min_replicas", policy.min_replicas), ("max_replicas", policy.max_replicas), *events)
     return {(source, count) for source, count in stated if count is not None}
+
+
+class ResourceSettings(Section):
+    """PredictiveAutoscaler and PredictivePolicy of the cluster."""
+
+    enabled: bool = Field(
+        default=False,
+        description="Whether they are read, and the status of PredictiveAutoscalers is written by the replica that "
+        "holds the Lease `acting.lease`. Needs live facts and deploy/components/resources.",
+    )
+    owners: tuple[OwnerCeiling, ...] = Field(
+        (),
+        description="How far annotations and PredictiveAutoscalers may go, by namespace. What goes beyond is left out "
+        "as a whole, with a condition on the object; what the platform states is not bounded.",
+    )

@@ -1,7 +1,13 @@
-"""/replica: the files that other replicas copy, for accounts with the right to that path."""
+"""/replica: files of the leader that other replicas copy, for accounts with the right to that path.
+
+Each file has a tag. It is replaced as a whole, so a tag means one content. It is read in pieces, each of which names
+the tag: a file replaced meanwhile is read again from its beginning.
+"""
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -10,15 +16,74 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 from starlette.routing import Route
 
-from forecaster.publish.replicated import ReplicatedFiles, read_piece, replicated_files, tags
+from forecaster.publish.new_pods import new_pods_path
+from forecaster.publish.table import pictures_path
 from forecaster.serving.rest import ProblemError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from datetime import datetime
     from pathlib import Path
 
     from starlette.requests import Request
+
+
+PIECE_BYTES = 4 << 20
+"""Bytes of one answer: some milliseconds of the serving process."""
+TABLE = "table"
+
+
+def replicated_files(table: Path) -> dict[str, Path]:
+    """Return the files by name, in the order of copying: the state behind a table comes before the table.
+
+    The history comes last. It is large and seldom written, and missing parts are read from the source.
+    """
+    beside = table.parent
+    return {
+        "request-origins": beside / "request-origins.json",
+        "observed": beside / "observed.json",
+        "new-pods": new_pods_path(table),
+        TABLE: table,
+        "pictures": pictures_path(table),
+        "history": beside / "history.snapshot",
+    }
+
+
+class ReplicatedFiles(msgspec.Struct, frozen=True):
+    """List of the files to copy."""
+
+    now: float
+    """Clock of the answering replica, in seconds since 1970."""
+    tags: dict[str, str]
+    """Tags of the existing files, by name."""
+
+
+def tags(files: Mapping[str, Path]) -> dict[str, str]:
+    """Return the tags of the existing files."""
+    existing = {}
+    for name, path in files.items():
+        with suppress(OSError):
+            existing[name] = _tag(path.stat())
+    return existing
+
+
+def size_of(tag: str) -> int:
+    """Bytes of the whole file. Raises ValueError where it is no tag."""
+    return int(tag.rpartition("-")[2])
+
+
+def read_piece(path: Path, tag: str, at: int) -> bytes | None:
+    """A part of a file from a place on; None where the file has another tag by now. Raises OSError."""
+    with path.open("rb") as file:
+        if _tag(os.fstat(file.fileno())) != tag:
+            return None
+        return os.pread(file.fileno(), PIECE_BYTES, at)
+
+
+def _tag(status: os.stat_result) -> str:
+    """Return the tag of a file's content: a file renamed into its place has another one, even if equal."""
+    return f"{status.st_mtime_ns:x}-{status.st_ino:x}-{status.st_size}"
+
 
 FILES = "/replica/v1/files"
 POSITION_DIGITS = 15

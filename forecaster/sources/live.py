@@ -19,7 +19,6 @@ from forecaster.kube.collection import Collection, Key
 from forecaster.kube.objects import HorizontalPodAutoscaler, LabelledOnly, MetadataOnly, PodObject, Scalable
 from forecaster.kube.watch import Watch
 from forecaster.resources.neighbours import HPAS
-from forecaster.resources.stated import AnnotatedObject, cluster_policies
 from forecaster.sources.live_objects import (
     BUILT_IN_KINDS,
     NODES_PATH,
@@ -38,7 +37,7 @@ from forecaster.sources.live_objects import (
     workload_of_object,
 )
 from forecaster.sources.live_targets import MAX_TARGETS, misread, read_in_part
-from forecaster.sources.stated import StatedBefore, StatedObjects, StatedPolicies
+from forecaster.sources.stated import AnnotatedObject, StatedBefore, StatedObjects, StatedPolicies, cluster_policies
 from forecaster.vertical.cluster_rules.node import POOL_LABELS
 
 if TYPE_CHECKING:

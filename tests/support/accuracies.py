@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import select
 
 from forecaster.store.database import SUMS, Database, scores, workloads
-from forecaster.store.scores import Accuracy
+from forecaster.store.ledger import Accuracy
 
 if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId

@@ -11,8 +11,7 @@ from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.horizontal.decide import decide
 from forecaster.horizontal.state import State
-from forecaster.publish.decided import DecidedRows
-from forecaster.publish.numbers import numbers_of
+from forecaster.publish.decided import DecidedRows, numbers_of
 from forecaster.publish.publisher import offered_cycle as rows_of_cycle
 from forecaster.publish.reader import TableReader
 from forecaster.publish.table_file import TableFile

@@ -18,8 +18,7 @@ from forecaster.horizontal.clamps import CLAMPS
 from forecaster.horizontal.codes import KNOWN, NO_SAMPLE, REASONS, UNKNOWN
 from forecaster.horizontal.columns import Names
 from forecaster.horizontal.row import DecidedRow, DecidedTarget, ForecastDetails, RuleNumbers
-from forecaster.publish.decided import DecidedRows
-from forecaster.publish.numbers import nothing_decided
+from forecaster.publish.decided import DecidedRows, nothing_decided
 from forecaster.publish.offer import NO_COUNT
 from forecaster.publish.publisher import OfferPublisher, last_offers
 from forecaster.publish.record import encoded_lead_time, encoded_stated

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 from forecaster.hpa import behavior as both_ways
 from forecaster.hpa import limits
 from forecaster.hpa.behavior import ScaleEvent, change_since, record_scale_event
-from forecaster.hpa.convert import SCALE_DOWN, SCALE_UP
 from forecaster.hpa.evaluate import MetricContext, evaluate, requested_usage, total_usage
-from forecaster.hpa.manifest import rules_of
+from forecaster.hpa.manifest import SCALE_DOWN, SCALE_UP, rules_of
 from forecaster.hpa.observation import Observation, ScaleSubresource
 from forecaster.hpa.pods import group_pods, requests_by_pod
 from forecaster.hpa.proposals import DEFAULT_TOLERANCE, MetricProposal, Unmeasured, from_average, from_utilization

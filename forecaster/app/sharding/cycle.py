@@ -24,8 +24,7 @@ from forecaster.cycle.targets import Targets, WorkloadTracker
 from forecaster.domain.decision import Reason
 from forecaster.domain.report import CycleReport
 from forecaster.horizontal.lead_time import MAX_SCALE_UPS
-from forecaster.publish.decided import DecidedRows
-from forecaster.publish.numbers import held_numbers
+from forecaster.publish.decided import DecidedRows, held_numbers
 from forecaster.publish.offer import DecidedColumns
 
 if TYPE_CHECKING:

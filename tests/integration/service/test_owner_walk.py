@@ -17,8 +17,8 @@ from forecaster.domain.layers import NOTHING_STATED, ClusterPolicies
 from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import WorkloadId
 from forecaster.resources.objects import CustomResource, autoscaler_of_resource
-from forecaster.resources.stated import AnnotatedObject, cluster_policies
 from forecaster.resources.status import AutoscalerStatus, Decided, status_of
+from forecaster.sources.stated import AnnotatedObject, cluster_policies
 from tests.support.api_objects import metadata
 from tests.support.builders import NOON, workload
 from tests.support.composed import composed, published, recorded_cluster

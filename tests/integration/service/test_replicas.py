@@ -10,7 +10,7 @@ import pytest
 
 from forecaster.app.serve import table_path
 from forecaster.domain.window import MINUTE
-from forecaster.publish.replicated import replicated_files
+from forecaster.serving.replicas import replicated_files
 from tests.integration.service.test_restart import POLICY, seen
 from tests.support.builders import NOON, after, workload
 from tests.support.composed import composed, published, recorded_cluster, scale, tick

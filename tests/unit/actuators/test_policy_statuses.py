@@ -8,8 +8,7 @@ from time import process_time
 import msgspec
 import pytest
 
-from forecaster.actuators.policy_statuses import PolicyStatusWrite, PolicyStatusWriter, policy_event
-from forecaster.actuators.statuses import status_there
+from forecaster.actuators.statuses import PolicyStatusWrite, PolicyStatusWriter, policy_event, status_there
 from forecaster.domain.layers import ClusterPolicies, Layer
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy, PolicySelector

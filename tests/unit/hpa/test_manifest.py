@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from forecaster.hpa.behavior import ScalingPolicy
-from forecaster.hpa.convert import BEHAVIOR_ANNOTATION, METRICS_ANNOTATION
-from forecaster.hpa.manifest import RefusedManifest, read_manifest
+from forecaster.hpa.manifest import BEHAVIOR_ANNOTATION, METRICS_ANNOTATION, RefusedManifest, read_manifest
 from forecaster.hpa.spec import CrossVersionObjectReference, HpaMetricTarget, HpaSpec, MetricSpec
 
 NO_MAPPING = ': Invalid value: "NoneType": a manifest is a mapping with apiVersion, kind, metadata, spec'

@@ -3,8 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from forecaster.hpa.behavior import Behavior
-from forecaster.hpa.convert import SCALE_DOWN, SCALE_UP
-from forecaster.hpa.manifest import behavior_of, rules_of
+from forecaster.hpa.manifest import SCALE_DOWN, SCALE_UP, behavior_of, rules_of
 from forecaster.hpa.proposals import Tolerance
 from forecaster.hpa.spec import SHIPPED, Controller, FeatureGates, tolerance_of
 from tests.support.hpa import policy, seconds

@@ -8,7 +8,7 @@ from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.workload import WorkloadId
 from forecaster.resources.annotations import NAMES_COMPARED, NO_ANNOTATIONS, _annotated, annotated
-from forecaster.resources.stated import AnnotatedObject, cluster_policies
+from forecaster.sources.stated import AnnotatedObject, cluster_policies
 
 WEB = WorkloadId("shop", "Deployment", "web")
 

@@ -19,7 +19,7 @@ from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.resources.definitions import definitions, definitions_text
 from forecaster.resources.objects import CustomResource, autoscaler_of_resource, camel, in_settings, snake
 from forecaster.resources.schema import CEL_RULES, schema_of
-from forecaster.resources.stated import cluster_policies
+from forecaster.sources.stated import cluster_policies
 from tests.support.api_objects import in_objects, metadata
 
 FILE = Path(__file__).parents[3] / "deploy" / "chart" / "definitions" / "definitions.yaml"
