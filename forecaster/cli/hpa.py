@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from forecaster.cli.options import OutputForm
+from forecaster.cli.options import OutputForm, existing_file
 from forecaster.report.formats import Output
 
 if TYPE_CHECKING:
@@ -24,21 +24,12 @@ app = typer.Typer(
     help="What a HorizontalPodAutoscaler would do, offline and exact.", no_args_is_help=True, rich_markup_mode=None
 )
 
-Manifest = Annotated[
-    Path, typer.Option("--hpa", metavar="FILE", exists=True, dir_okay=False, help="HPA manifest, autoscaling/v1 or v2.")
-]
-Pods = Annotated[
-    Path | None,
-    typer.Option("--pods", metavar="FILE", exists=True, dir_okay=False, help="Pods, as `kubectl get pods -o json`."),
-]
+Manifest = Annotated[Path, existing_file("--hpa", "HPA manifest, autoscaling/v1 or v2.")]
+Pods = Annotated[Path | None, existing_file("--pods", "Pods, as `kubectl get pods -o json`.")]
 Metrics = Annotated[
     Path | None,
-    typer.Option(
-        "--metrics",
-        metavar="FILE",
-        exists=True,
-        dir_okay=False,
-        help="Answers of the metrics APIs: PodMetricsList, MetricValueList, ExternalMetricValueList.",
+    existing_file(
+        "--metrics", "Answers of the metrics APIs: PodMetricsList, MetricValueList, ExternalMetricValueList."
     ),
 ]
 Replicas = Annotated[
@@ -53,10 +44,7 @@ Requests = Annotated[
     list[str] | None,
     typer.Option("--request", metavar="RESOURCE=QUANTITY", help="What one pod requests, in place of files."),
 ]
-Others = Annotated[
-    list[Path] | None,
-    typer.Option("--other", metavar="FILE", exists=True, dir_okay=False, help="Another HPA, to compare targets."),
-]
+Others = Annotated[list[Path] | None, existing_file("--other", "Another HPA, to compare targets.")]
 Vertical = Annotated[
     list[str] | None,
     typer.Option("--vertical", metavar="RESOURCE", help="A resource whose requests something else changes."),
@@ -103,9 +91,7 @@ def explain(
             help="Manifests, or - for standard input: streams, lists, Helm's output; HPAs, and ScaledObjects of KEDA.",
         ),
     ] = None,
-    hpa: Annotated[
-        Path | None, typer.Option("--hpa", metavar="FILE", exists=True, dir_okay=False, help="The same, one file.")
-    ] = None,
+    hpa: Annotated[Path | None, existing_file("--hpa", "The same, one file.")] = None,
     pods: Pods = None,
     metrics: Metrics = None,
     replicas: Replicas = None,

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from functools import wraps
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
@@ -38,6 +38,11 @@ def workload_names(ctx: typer.Context, incomplete: str) -> list[str]:
     except ForecasterError:
         return []
     return [name for name in map(str, ids) if name.startswith(incomplete)]
+
+
+def existing_file(flag: str, about: str) -> Any:
+    """Return the option of a file that has to be there."""
+    return typer.Option(flag, metavar="FILE", exists=True, dir_okay=False, help=about)
 
 
 PrometheusUrl = Annotated[

@@ -18,6 +18,7 @@ from forecaster.cli.options import (
     Pattern,
     PrometheusUrl,
     chosen,
+    existing_file,
     finished,
     grouped,
     of_namespaces,
@@ -39,12 +40,9 @@ if TYPE_CHECKING:
 
 Objects = Annotated[
     list[Path] | None,
-    typer.Option(
+    existing_file(
         "--objects",
-        metavar="FILE",
-        exists=True,
-        dir_okay=False,
-        help="Objects of the cluster, as `kubectl get -o json` prints them; default: those of kube-state-metrics.",
+        "Objects of the cluster, as `kubectl get -o json` prints them; default: those of kube-state-metrics.",
     ),
 ]
 ServerVersion = Annotated[
@@ -56,18 +54,11 @@ ServerVersion = Annotated[
 
 Paths = Annotated[
     Path | None,
-    typer.Option(
-        "--paths",
-        metavar="FILE",
-        exists=True,
-        dir_okay=False,
-        help="Where values have the resources of each container: `NAMESPACE/NAME/CONTAINER: web.resources`.",
+    existing_file(
+        "--paths", "Where values have the resources of each container: `NAMESPACE/NAME/CONTAINER: web.resources`."
     ),
 ]
-Values = Annotated[
-    list[Path] | None,
-    typer.Option("--values", metavar="FILE", exists=True, dir_okay=False, help="What Helm reads before --to."),
-]
+Values = Annotated[list[Path] | None, existing_file("--values", "What Helm reads before --to.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,10 +87,7 @@ class AdviceOptions:
     price_pod_start: Annotated[
         float, typer.Option("--price-pod-start", min=0, help="With --joint: price of starting or stopping a pod once.")
     ] = 0.0
-    previous: Annotated[
-        Path | None,
-        typer.Option("--previous", metavar="FILE", exists=True, dir_okay=False, help="An earlier run, `-o json`."),
-    ] = None
+    previous: Annotated[Path | None, existing_file("--previous", "An earlier run, `-o json`.")] = None
     since_ledger: Annotated[
         bool, typer.Option("--since-ledger", help="Compare with the last decision that the service has recorded.")
     ] = False

@@ -11,19 +11,19 @@ from typing import Annotated
 
 import typer
 
-from forecaster.cli.options import ConfigFile, Namespace, OutputForm, Pattern, PrometheusUrl, finished, grouped
+from forecaster.cli.options import (
+    ConfigFile,
+    Namespace,
+    OutputForm,
+    Pattern,
+    PrometheusUrl,
+    existing_file,
+    finished,
+    grouped,
+)
 from forecaster.report.formats import Output
 
-Export = Annotated[
-    Path | None,
-    typer.Option(
-        "--export",
-        metavar="FILE",
-        exists=True,
-        dir_okay=False,
-        help="A bundle of `forecaster export`, or CSV or Parquet.",
-    ),
-]
+Export = Annotated[Path | None, existing_file("--export", "A bundle of `forecaster export`, or CSV or Parquet.")]
 FromPrometheus = Annotated[
     bool,
     typer.Option(
@@ -32,12 +32,8 @@ FromPrometheus = Annotated[
 ]
 Hpas = Annotated[
     list[Path] | None,
-    typer.Option(
-        "--hpa",
-        metavar="FILE",
-        exists=True,
-        dir_okay=False,
-        help="HPA manifest, instead of the recorded HPAs; a single one applies to all workloads without one.",
+    existing_file(
+        "--hpa", "HPA manifest, instead of the recorded HPAs; a single one applies to all workloads without one."
     ),
 ]
 Request = Annotated[
