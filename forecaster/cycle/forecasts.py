@@ -95,13 +95,7 @@ class Forecasts:
         return {signal: age.total_seconds() for signal, age in ages.items() if age is not None}
 
 
-def forecasts_of(
-    forecaster: Forecaster,
-    rows: Rows,
-    demands: Demands,
-    history: Histories,
-    now: datetime,
-) -> Forecasts:
+def forecasts_of(forecaster: Forecaster, rows: Rows, demands: Demands, history: Histories, now: datetime) -> Forecasts:
     """Return latest values and forecasts by the fitted models.
 
     A signal has no forecast, with the reason, where it fails as a whole; the others go on.
@@ -196,10 +190,7 @@ def _with_parts(
     measured, unseen, age = whole
     if latest.parts is None or not latest.parts.code.any():
         return whole
-    part, silent = (
-        _taken(latest.parts.values, at),
-        _taken(latest.parts.silent, at) * latest.step.total_seconds(),
-    )
+    part, silent = (_taken(latest.parts.values, at), _taken(latest.parts.silent, at) * latest.step.total_seconds())
     there = (at >= 0) & (_taken(latest.parts.code, at) != COMPLETE) & (silent <= limit) & ~np.isnan(part)
     acts = there & ~(part <= measured)
     return np.where(acts, part, measured), np.where(acts, np.int8(INCOMPLETE), unseen), np.where(acts, silent, age)

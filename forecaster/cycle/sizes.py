@@ -14,13 +14,7 @@ from forecaster.domain.window import FIVE_MINUTES
 from forecaster.domain.workload import ContainerFacts, ContainerId, Resources, Workload, WorkloadId
 from forecaster.forecasting.cold_start import family
 from forecaster.vertical.sizing.cold_start import with_donors
-from forecaster.vertical.sizing.containers import (
-    NO_SIZING,
-    ContainerSizing,
-    ContainerSpec,
-    PodSizing,
-    choose,
-)
+from forecaster.vertical.sizing.containers import NO_SIZING, ContainerSizing, ContainerSpec, PodSizing, choose
 from forecaster.vertical.sizing.load_forecast import UNFORECAST, PodLoad
 from forecaster.vertical.sizing.memory import oom_floor
 

@@ -95,10 +95,10 @@ class WorkloadTracker:
         if inventory.partial:
             why = f"the answer that lists workloads is partial: {inventory.partial}"
             return {id_: f"{why}; held until {_until(self.listed[id_][1] + patience)}" for id_ in missing}
-        known, gone = _sizes(self.listed), _sizes(missing)
+        known, gone, alone = _sizes(self.listed), _sizes(missing), _alone(self.listed, missing)
         lost: dict[WorkloadId, str] = {}
         for id_ in missing:
-            for group in _groups(id_):
+            for group in _groups(id_) if alone in {"", id_.namespace} else _groups(id_)[1:2]:
                 if _collapsed(group, gone[group], known[group]):
                     missed = f"{known[group] - gone[group]} of {known[group]} workloads {group} are listed"
                     lost[id_] = f"{missed}; held until {_until(self.listed[id_][1] + patience)}"
@@ -116,6 +116,14 @@ def _groups(id_: WorkloadId) -> tuple[str, ...]:
 
 def _sizes(ids: Iterable[WorkloadId]) -> Counter[str]:
     return Counter(group for id_ in ids for group in _groups(id_))
+
+
+def _alone(known: Iterable[WorkloadId], missing: Iterable[WorkloadId]) -> str:
+    """Return the namespace whose owner deletes alone: it lost the most, and of the others hardly any is missing."""
+    listed, gone = (Counter(id_.namespace for id_ in ids) for ids in (known, missing))
+    namespace, most = gone.most_common(1)[0]
+    others, others_gone = listed.total() - listed[namespace], gone.total() - most
+    return namespace if others_gone < COLLAPSED_FLEET / 2 * others else ""
 
 
 def _collapsed(group: str, gone: int, known: int) -> bool:

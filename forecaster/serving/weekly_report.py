@@ -58,8 +58,8 @@ REPORT_GUARDS = {"Cache-Control": "no-cache", "Referrer-Policy": "no-referrer", 
 
 
 def policy_of(page: bytes) -> str:
-    """The content security policy of a page that is one file, its one script by its digest."""
-    digests = [base64.b64encode(hashlib.sha256(script).digest()).decode() for script in SCRIPT.findall(page)]
+    """The content security policy of a page that is one file: its script, which comes last, by its digest."""
+    digests = [base64.b64encode(hashlib.sha256(script).digest()).decode() for script in SCRIPT.findall(page)[-1:]]
     scripts = " ".join(f"'sha256-{digest}'" for digest in digests) or "'none'"
     return (
         f"default-src 'none'; style-src 'unsafe-inline'; script-src {scripts}; sandbox allow-scripts; "

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from forecaster.cycle.targets import WorkloadTracker
 from forecaster.domain.decision import Hold, Reason
 from tests.support.builders import NOON, after, workload
-from tests.support.fakes import CycleOnFakes, FakeSource, load, named, nobody_answers
+from tests.support.fakes import CycleOnFakes, FakeSource, Load, load, named, nobody_answers
 
 FLEET = tuple(load(f"web-{i}") for i in range(10))
 
 
 def listed(tracker: WorkloadTracker, source: FakeSource, minute: int) -> list[str]:
     return [one.id.name for one in tracker.find(source, after(minute)).inventory.workloads]
+
+
+def in_namespace(namespace: str, name: str) -> Load:
+    one = load(name)
+    return replace(one, workload=replace(one.workload, id=one.workload.id._replace(namespace=namespace)))
 
 
 class TestSource:
@@ -108,6 +115,25 @@ class TestCollapse:
         assert len(outcome.recommendations) == 10
         assert any("the list of workloads is incomplete" in one for one in outcome.report.failures)
         assert len(stage.run(after(2)).recommendations) == 9
+
+
+class TestTenant:
+    """The owner of one namespace deletes all that is in it, at the minute of another one's single deletion."""
+
+    TENANT = tuple(in_namespace("tenant", f"t-{i}") for i in range(20))
+    OTHERS = tuple(in_namespace(f"team-{i % 5}", f"web-{i}") for i in range(20))
+
+    def test_holds_no_deletion_of_another_namespace(self) -> None:
+        tracker, source = WorkloadTracker(), FakeSource([*self.TENANT, *self.OTHERS])
+        tracker.find(source, NOON)
+        source.loads = list(self.OTHERS[1:])
+        assert listed(tracker, source, 1) == [one.workload.id.name for one in (*self.OTHERS[1:], *self.TENANT)]
+
+    def test_is_not_told_from_a_shard_that_is_away_by_its_size(self) -> None:
+        tracker, source = WorkloadTracker(), FakeSource([*self.TENANT, *self.OTHERS])
+        tracker.find(source, NOON)
+        source.loads = [*self.TENANT[8:], *self.OTHERS[6:]]
+        assert len(listed(tracker, source, 1)) == 40
 
 
 def test_nothing_is_published_over_the_last_table_while_nothing_is_known() -> None:

@@ -41,5 +41,12 @@ def test_the_newest_page_is_served_with_its_figures(tmp_path: Path) -> None:
     assert "script-src 'sha256-" in policy
 
 
+def test_only_the_script_of_the_page_itself_may_run() -> None:
+    """It comes last; what a name might have smuggled in before it does not run."""
+    page = document("A week", [])
+    smuggled = page.replace("<main>", "<main><script>alert(1)</script>")
+    assert policy_of(smuggled.encode()) == policy_of(page.encode())
+
+
 def test_a_page_without_a_script_runs_none() -> None:
     assert "script-src 'none'" in policy_of(b"<p>nothing</p>")
