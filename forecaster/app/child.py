@@ -19,7 +19,7 @@ from forecaster.serving.options import Address, ServingOptions, listen
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from datetime import timedelta
     from pathlib import Path
 
@@ -185,7 +185,9 @@ class ServingProcess:
         descriptors = {"--fd": plain}
         if self.secure_address is not None:
             self.secure_address, descriptors["--secure-fd"] = self._listen(self.secure_address, "serving.secure.port")
-        command = [*self._program, *_serving_options(self._table, descriptors, self._options)]
+        sockets = [text for option, number in descriptors.items() for text in (option, str(number))]
+        encoded = msgspec.json.encode(self._options).decode()
+        command = [*self._program, "--with-parent", "--table", str(self._table), *sockets, "--options", encoded]
         self._kept = SupervisedChild("serving", command, descriptors=[*descriptors.values()], on_death=self._on_death)
         self._kept.start()
 
@@ -216,12 +218,6 @@ class ServingProcess:
     def _close(self) -> None:
         while self._sockets:
             self._sockets.pop().close()
-
-
-def _serving_options(table: Path, descriptors: Mapping[str, int], options: ServingOptions) -> list[str]:
-    sockets = [text for option, number in descriptors.items() for text in (option, str(number))]
-    encoded = msgspec.json.encode(options).decode()
-    return ["--with-parent", "--table", str(table), *sockets, "--options", encoded]
 
 
 def scaler_process(

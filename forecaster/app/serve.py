@@ -144,11 +144,9 @@ class Program(NamedTuple):
             if facts.live:
                 facts.live.copied(meta)
 
-        def build(parts: ExitStack) -> Service:
-            return self._service(parts, serving, facts, election)
-
         config = leader_config(settings, client_config_source(settings.acting.kubeconfig))
         follower = Follower(table, config, taken, log, lambda: self.clock().timestamp())
+        build = partial(self._service, serving=serving, facts=facts, election=election)
         return Replica(election, follower, build, serving.tell, log).run(self.stop)
 
     def _service(

@@ -23,6 +23,7 @@ from forecaster.cycle.steps import Steps, expect_records
 from forecaster.cycle.targets import Targets, WorkloadTracker
 from forecaster.domain.decision import Reason
 from forecaster.domain.report import CycleReport
+from forecaster.errors import unexpected
 from forecaster.horizontal.lead_time import MAX_SCALE_UPS
 from forecaster.publish.decided import DecidedRows, held_numbers
 from forecaster.publish.offer import DecidedColumns
@@ -151,29 +152,37 @@ class ShardedCycle:
         answers.failures.update(dict.fromkeys(missing, late))
 
     def _keep(self, result: ShardResult, answers: ShardAnswers) -> None:
+        """Take over an answer; one that a worker of another version gave in another form is a failure of its shard."""
+        rows = answers.rows[result.shard]
+        try:
+            result.numbers.take(np.arange(len(rows)))
+            merged(result.learned.at, [result.report])
+            self.sizes.update(rows, result.sizes)
+        except Exception as error:  # noqa: BLE001  the boundary of a shard: the others are decided
+            reason = f"its answer is not understood ({unexpected(error)})"
+            answers.failures[result.shard] = f"{reason}; deploy workers and service of one version"
+            return
         self.learned.keep(result.shard, result.learned)
-        self.sizes.update(answers.rows[result.shard], result.sizes)
         self.sizes_sent[result.shard] = result.learned.at
         answers.results.append(result)
 
     def _tasks(self, targets: Targets, rows: Mapping[int, Sequence[int]]) -> list[ShardTask]:
         parts = parted(targets, self.started, self.policies.cluster, rows, self._shard, self.settings.queries.kinds)
         share = min(1.0, self.executor.processes / max(1, len(parts)))
-        return [self._task(shard, parts[shard], share) for shard in sorted(parts)]
-
-    def _task(self, shard: int, inventory: Inventory, share: float) -> ShardTask:
-        policies = self.policies
-        return ShardTask(
-            self.for_workers,
-            self._fleet,
-            shard,
-            inventory,
-            policies.defaults,
-            policies.overrides,
-            self.learned.by_shard.get(shard),
-            self.sizes_sent.get(shard),
-            share,
-        )
+        return [
+            ShardTask(
+                self.for_workers,
+                self._fleet,
+                shard,
+                inventory,
+                self.policies.defaults,
+                self.policies.overrides,
+                self.learned.by_shard.get(shard),
+                self.sizes_sent.get(shard),
+                share,
+            )
+            for shard, inventory in sorted(parts.items())
+        ]
 
     def _shard(self, id_: WorkloadId) -> int:
         return placed(id_.namespace, self.learned.shards)

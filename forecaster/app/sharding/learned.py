@@ -202,13 +202,14 @@ def repartitioned(persisted: Iterable[bytes], place: Place) -> dict[int, bytes]:
 
 def _joined(parts: Sequence[PersistedObservations]) -> PersistedObservations:
     """Join the parts."""
+    lists = (*PERSISTED_LISTS, "gated", "fleet")
     return PersistedObservations(
         version=VERSION,
         images=_images(parts),
         pools=_pools(parts),
         gates=_joined_columns(Gates, [part.gates for part in parts]),
         state=_joined_columns(State, [part.state for part in parts]),
-        **{name: _chained(parts, name) for name in (*PERSISTED_LISTS, "gated", "fleet")},
+        **{name: tuple(chain.from_iterable(getattr(part, name) for part in parts)) for name in lists},
     )
 
 
@@ -277,7 +278,3 @@ def _columns_at(
 ) -> dict[str, PersistedColumn]:
     """Some rows of a persisted table."""
     return packed(unpacked(table, columns).take(rows)) if columns else {}
-
-
-def _chained(parts: Sequence[PersistedObservations], name: str) -> Any:
-    return tuple(chain.from_iterable(getattr(part, name) for part in parts))

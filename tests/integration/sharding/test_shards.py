@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,8 @@ import pytest
 from forecaster.app.serve import known_of
 from forecaster.app.sharding.cycle import ShardedCycle
 from forecaster.app.sharding.learned import shard_of
-from forecaster.app.sharding.shard import LocalExecutor, ShardFailure
+from forecaster.app.sharding.shard import LocalExecutor, ShardFailure, ShardResult
+from forecaster.app.sharding.sizes import ShardSizes
 from forecaster.cycle.gates import NEW_JUDGED
 from forecaster.cycle.observed import Observed
 from forecaster.domain.decision import Scale
@@ -20,7 +22,7 @@ from forecaster.domain.window import StartedPod
 from forecaster.errors import StoreError
 from forecaster.horizontal.lead_time import MAX_SCALE_UPS
 from forecaster.store.shards import ShardState
-from tests.support.builders import after, workload, workload_id
+from tests.support.builders import NOON, after, workload, workload_id
 from tests.support.composed import Cluster, composed, published, recorded_cluster, tick
 
 if TYPE_CHECKING:
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.app.service import Service
-    from forecaster.app.sharding.shard import ShardResult, ShardTask
+    from forecaster.app.sharding.shard import ShardTask
     from forecaster.domain.window import Inventory
     from forecaster.domain.workload import WorkloadId
     from forecaster.publish.reader import PublishedTable
@@ -219,6 +221,47 @@ def test_a_shard_that_fails_holds_its_workloads_and_no_others(cluster: Cluster, 
         }
         assert set(held.values()) <= set(outcome.report.failures)
         assert len(outcome.recommendations) == len(FLEET) > len(held)
+
+
+@pytest.mark.parametrize("missing", ["numbers", "report", "sizes"])
+def test_an_answer_in_another_form_holds_the_workloads_of_its_shard_and_no_others(
+    cluster: Cluster, tmp_path: Path, missing: str
+) -> None:
+    """As a worker of another version gives one: a column, a count or a workload that is not there."""
+    with sharded(cluster, tmp_path) as service:
+        cycle = cycle_of(service)
+        odd, *_ = dict.fromkeys(shard_of(workload.id.namespace, 4) for workload in FLEET)
+        cycle.executor = OtherVersion(odd, missing)
+        tick(service, NOON)
+        assert published(tmp_path).meta.published_at == NOON
+        assert service.report
+        (line,) = service.report.failures
+        assert line.startswith(f"shard {odd} of 4: its answer is not understood")
+        held = sum(shard_of(workload.id.namespace, 4) == odd for workload in FLEET)
+        assert service.report.verdicts["hold", "failed"] == held
+        cycle.executor = LocalExecutor()
+        tick(service, after(1))
+        assert service.report.failures == ()
+
+
+class OtherVersion(LocalExecutor):
+    """The answer of one shard lacks something."""
+
+    def __init__(self, shard: int, missing: str) -> None:
+        super().__init__()
+        self.shard, self.missing = shard, missing
+
+    def run(self, tasks: Sequence[ShardTask], seconds: float) -> Iterator[ShardResult | ShardFailure]:
+        for answer in LocalExecutor.run(self, tasks, seconds):
+            odd = isinstance(answer, ShardResult) and answer.shard == self.shard
+            yield self._other(answer) if odd else answer
+
+    def _other(self, answer: ShardResult) -> ShardResult:
+        if self.missing == "sizes":
+            return answer._replace(sizes=ShardSizes([len(FLEET)], answer.sizes.resources[:1]))
+        without = copy(getattr(answer, self.missing))
+        object.__delattr__(without, {"numbers": "lead", "report": "incomplete"}[self.missing])
+        return answer._replace(**{self.missing: without})
 
 
 class HalfOfIt(LocalExecutor):
