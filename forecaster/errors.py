@@ -109,7 +109,7 @@ class UnknownName(ForecasterError):
             remedy = f"; did you mean {' or '.join(near)}?"
         else:
             more = f" and {len(there) - MAX_NAMED} more" if len(there) > MAX_NAMED else ""
-            remedy = f"; there are {', '.join(there[:MAX_NAMED])}{more}" if there else "; there are none"
+            remedy = f"; there are {', '.join(there[:MAX_NAMED])}{more}" if there else f"; there are none. {TRY_DOCTOR}"
         super().__init__(f"no {kind} matches {name!r}{remedy}")
 
 

@@ -231,7 +231,7 @@ def diff(
     from forecaster.cli.once import cycle_run, workloads_of
     from forecaster.report.decided import numbers_of, print_differences
     from forecaster.report.progress import shown_progress
-    from forecaster.report.recommendations import NONE_FOUND, failure_lines
+    from forecaster.report.recommendations import failure_lines
 
     second = settings_of(other, prometheus, namespace)
     with settings_on(demo, config, prometheus, namespace, at) as (settings, now), shown_progress("diff") as shown:
@@ -243,8 +243,6 @@ def diff(
     for line in failure_lines(outcome):
         tell(line)
     if not ids:
-        if not outcome.report.failures:
-            tell(NONE_FOUND)
         raise typer.Exit(1)
     pairs = [
         (before, after)

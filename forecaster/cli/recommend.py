@@ -129,7 +129,6 @@ def recommend(
     from forecaster.report.advice import print_advice, write_overlay
     from forecaster.report.helm_values import HelmFiles
     from forecaster.report.progress import shown_progress
-    from forecaster.report.recommendations import NONE_FOUND
     from forecaster.vertical.admission.context import ApplyTerms
 
     share = share_of(given.moved)
@@ -148,8 +147,6 @@ def recommend(
     snapshot.tell_faults()
     if not advices:
         workloads_of(snapshot.outcome, given.workload, settings)  # says so where another name was meant
-        if not snapshot.outcome.lost:
-            tell(NONE_FOUND)
         raise typer.Exit(1)
     selected = selection(advices, given, settings, share if paths is None else None)
     if paths is not None and to is not None:

@@ -40,8 +40,18 @@ def setting_files(path: Path | None) -> list[Path]:
     return files
 
 
+MOST_MERGED = 10_000
+"""Keys that a mapping may take from others (`<<`), again and again: merges of merges make millions of a few lines."""
+
+
 class OnceLoader(yaml.SafeLoader):
     """Loads YAML in which no mapping has a key twice: the first one would be dropped without a word."""
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Take merged mappings in, as the base does, while they have no more keys than a person writes."""
+        super().flatten_mapping(node)
+        if len(node.value) > MOST_MERGED:
+            raise yaml.MarkedYAMLError(problem="its merges repeat one another", problem_mark=node.start_mark)
 
     def compose_mapping_node(self, anchor: Any) -> yaml.MappingNode:
         """Return a mapping, as the base does."""
@@ -58,11 +68,10 @@ def read_file(path: Path) -> dict[str, object]:
     try:
         value = yaml.load(path.read_text(encoding="utf-8"), OnceLoader)  # noqa: S506  a SafeLoader
     except OSError as error:
-        gone = isinstance(error, FileNotFoundError)
-        why = "there is no such file" if gone else f"it cannot be read: {error.strerror}"
+        why = (
+            "there is no such file" if isinstance(error, FileNotFoundError) else f"it cannot be read: {error.strerror}"
+        )
         raise ConfigError(str(path), [Fault(WHOLE_FILE, str(path), why)]) from error
-    except UnicodeDecodeError as error:
-        raise ConfigError(str(path), [Fault(WHOLE_FILE, str(path), f"it is not text in UTF-8: {error}")]) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ConfigError(str(path), [Fault(WHOLE_FILE, str(path), f"it is not YAML: {_position(error)}")]) from error
     if value is None:

@@ -247,9 +247,7 @@ class Settings(Section):
         modes = [_part(policy, "vertical", "mode") for policy in policies]
         resize = info.data.get("resize")
         if "in-place" in modes and resize and not resize.enabled:
-            raise ValueError(
-                "vertical mode in-place needs resize.enabled: true, and the rights of deploy/components/vertical"
-            )
+            raise ValueError("vertical mode in-place needs resize.enabled: true, and deploy/components/vertical")
         if not resize or resize.initial:
             return value
         if "initial" in modes:
@@ -318,11 +316,10 @@ def _part(policy: Mapping[str, Any], section: str, name: str) -> object:
 
 def _signals_named(policy: Mapping[str, Any]) -> list[str]:
     """The signals that the horizontal part of a policy names."""
-    amounts = _part(policy, "horizontal", "pod_amounts") or ()
-    of_pods = (
-        [part.get("signal") for part in amounts if isinstance(part, dict)] if isinstance(amounts, list | tuple) else []
-    )
-    return [name for name in (_part(policy, "horizontal", "demand_signal"), *of_pods) if isinstance(name, str)]
+    amounts = _part(policy, "horizontal", "pod_amounts")
+    parts = [part for part in amounts if isinstance(part, dict)] if isinstance(amounts, list | tuple) else []
+    named = (_part(policy, "horizontal", "demand_signal"), *(part.get("signal") for part in parts))
+    return [name for name in named if isinstance(name, str)]
 
 
 ENVIRONMENT_PREFIX = "FORECASTER__"
@@ -358,8 +355,7 @@ def environment() -> dict[str, object]:
     sections = {name: (field.annotation, field) for name, field in Settings.model_fields.items()}
     known: type[BaseSettings] = create_model("Environment", __base__=BaseSettings, **sections)  # type: ignore[call-overload]
     source = EnvSettingsSource(known, env_prefix=ENVIRONMENT_PREFIX, env_nested_delimiter="__")
-    settings: dict[str, object] = {}
-    faults = []
+    settings, faults = dict[str, object](), list[Fault]()
     for name in sorted(name for name in os.environ if name.startswith(ENVIRONMENT_PREFIX)):
         source.env_vars = {name.lower(): os.environ[name]}  # alone, so that each fault has its variable
         try:
@@ -379,8 +375,7 @@ def parse(value: Mapping[str, object], origin: str) -> Settings:
     Raises:
         ConfigError: all faults of all sections and of every override.
     """
-    faults: list[Fault] = []
-    settings = None
+    settings, faults = None, list[Fault]()
     try:
         settings = Settings.model_validate(value)
     except ValidationError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 WIDTH = 116
 EIGHTY = 80
 INDENT = "  "
+_as_json = partial(json.dumps, ensure_ascii=False)
 
 
 def settings_text() -> str:
@@ -100,16 +102,10 @@ def setting_rows() -> Iterator[SettingRow]:
     """Every setting, section by section, without the sections themselves."""
     schema = schema_of_settings()
     for path, field in setting_paths():
-        kind = field.annotation
-        if not (isinstance(kind, type) and issubclass(kind, BaseModel)):
+        if not (isinstance(field.annotation, type) and issubclass(field.annotation, BaseModel)):
             section, _, name = path.rpartition(".")
-            yield SettingRow(
-                section, name, _as_json(plain_default(field)), field.description or "", _allowed(path, schema)
-            )
-
-
-def _as_json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
+            default, meaning = _as_json(plain_default(field)), field.description or ""
+            yield SettingRow(section, name, default, meaning, _allowed(path, schema))
 
 
 def _wrapped(text: str) -> list[str]:

@@ -186,7 +186,9 @@ def print_outcome(outcome: Outcome, chosen: set[WorkloadId], output: Output) -> 
 def failure_lines(outcome: Outcome) -> list[str]:
     """Return the failures, a line each; where nothing could be read, also the command that says why."""
     failures = [f"! {failure}" for failure in outcome.report.failures]
-    return [*failures, TRY_DOCTOR] if outcome.lost else failures
+    if outcome.recommendations or failures:
+        return [*failures, TRY_DOCTOR] if outcome.lost else failures
+    return [NONE_FOUND]
 
 
 def _print_table(rows: list[Recommendation], outcome: Outcome, *, wide: bool) -> None:
@@ -194,8 +196,6 @@ def _print_table(rows: list[Recommendation], outcome: Outcome, *, wide: bool) ->
         print_table(columns_of(rows), [_style(row) for row in rows], wide=wide)
     elif outcome.recommendations:
         print_text(f"None of {counted(len(outcome.recommendations), 'workload')} matches.")
-    elif not outcome.report.failures:
-        print_text(NONE_FOUND)
 
 
 def _flat(view: RecommendationView) -> dict[str, object]:
@@ -242,11 +242,7 @@ class LiveTable:
         """The present outcome."""
         rows = sorted((row for row in outcome.recommendations if row.id in chosen), key=_urgency)
         most = self._rows or self._free_rows() or len(rows)
-        table = (
-            table_of(rows[:most], terminal_width(), history)
-            if rows
-            else Text("" if outcome.report.failures else NONE_FOUND)
-        )
+        table = table_of(rows[:most], terminal_width(), history) if rows else Text("")
         more = [Text(f"{len(rows) - most} more; `forecaster once` lists all", style="dim")] if len(rows) > most else []
         failures = [Text(line, no_wrap=True, overflow="ellipsis") for line in failure_lines(outcome)[:3]]
         end = "; Ctrl-C ends it" if self._lasts else ""

@@ -23,8 +23,10 @@ from forecaster.config.settings import Settings
 from forecaster.domain.signal import CPU, MEMORY, PODS, REQUESTS
 from forecaster.domain.window import MINUTE
 from forecaster.publish import publisher
+from forecaster.report.formats import Output
 from forecaster.resources.neighbours import Neighbours
 from forecaster.sources.embedded import EmbeddedPrometheus
+from forecaster.sources.queries import Queries
 from forecaster.sources.recorded import Recording
 from tests.support.builders import GIB, NOON, hpa, minutes, workload
 from tests.support.recommendations import workload_id
@@ -212,6 +214,14 @@ class TestOnce:
         told = terminal.types("recommend", "shop/catr")
         assert (told.code, told.out) == (1, "")
         assert "no workload matches 'shop/catr'; did you mean shop/cart?" in told.err
+
+    @pytest.mark.parametrize("form", list(Output))
+    def test_where_there_is_no_workload_every_form_says_so_on_standard_error(self, form: Output) -> None:
+        recording = Recording(NOON, (), dict.fromkeys((CPU, MEMORY, PODS, REQUESTS), np.zeros((0, 9))))
+        with EmbeddedPrometheus(recording, Queries(), recording.fleet(NOON)) as empty:
+            answer = CliRunner().invoke(app, ["once", "--prometheus", empty.url, "-o", form])
+        assert (answer.exit_code, "No workload was found" in answer.stderr) == (1, True)
+        assert json.loads(answer.stdout) == {"recommendations": []} if form is Output.JSON else True
 
     def test_a_namespace_without_workloads_is_an_error(self, terminal: Terminal) -> None:
         assert terminal.types("once", "-n", "nowhere").code == 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from datetime import timedelta
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -128,6 +129,13 @@ class TestFaults:
             load(file)
         file.write_text(file.read_text().rpartition("policy")[0])
         assert load(file).keda.port == 2
+
+    def test_merges_of_merges_are_refused_before_they_fill_the_memory(self, tmp_path: Path) -> None:
+        nine = {name: ", ".join([f"*{before}"] * 9) for before, name in pairwise("abcdefghi")}
+        merges = [f"{name}: &{name} {{<<: [{names}]}}" for name, names in nine.items()]
+        (tmp_path / "settings.yaml").write_text("\n".join(["a: &a {mode: publish}", *merges]))
+        with pytest.raises(ConfigError, match=r"column \d+: its merges repeat one another"):
+            load(tmp_path / "settings.yaml")
 
     def test_a_folder_of_manifests_is_refused_with_what_was_expected(self, tmp_path: Path) -> None:
         (tmp_path / "all.yaml").write_text("kind: Role\n---\nkind: RoleBinding\n")
