@@ -137,9 +137,7 @@ class LiveFacts:
 
     def _present(self, id_: WorkloadId) -> PresentWorkload:
         present = self._cluster.present(id_)
-        if present is None:
-            return PresentWorkload(GONE)
-        return PresentWorkload(present.replicas, metric_readers(present.targets))
+        return PresentWorkload(present.replicas, metric_readers(present.targets)) if present else PresentWorkload(GONE)
 
     def _tell(self) -> None:
         """Log one line whenever a collection is away for long, or back."""

@@ -234,6 +234,7 @@ def build_service(
     receivers |= {} if state.shards else pictures(settings, table.path, state.history, paths)
     benefit = None if state.shards else LiveBenefit(settings.prices.stated)
     if benefit:
+        benefit.scalers = live.source.live.scalers if live else benefit.scalers
         receivers["benefit"] = benefit
         state.follow(ObservedFile(directory / BENEFIT_FILE, benefit), news, every=BENEFIT_INTERVAL)
         table.beside[BENEFIT_KEY] = lambda: benefit.texts

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from itertools import groupby
+from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from forecaster.replay.comparison import Comparison
     from forecaster.replay.live import LivePast
     from forecaster.replay.traces import Traces
+    from forecaster.sources.live_objects import LiveHpa
 
 Count = tuple[datetime, int]
 """A count that was decided, and when."""
@@ -68,6 +69,7 @@ class LiveBenefit:
     """The live comparison with the HPA alone: state of each workload, and the latest view of the fleet."""
 
     prices: Prices | None = None
+    scalers: Callable[[WorkloadId], Sequence[tuple[object, LiveHpa]]] = lambda _: ()
     start_ups: Callable[[WorkloadId], Sequence[timedelta]] = lambda _: ()
     view: BenefitView = field(default_factory=BenefitView)
     texts: TextsBeside = TextsBeside()  # noqa: RUF009  never changed
@@ -133,8 +135,7 @@ class LiveBenefit:
         """Drop workloads that are gone, and take up those that an earlier process has replayed."""
         from forecaster.replay.setup import Setup, setup_of  # noqa: PLC0415  as above
 
-        for id_ in [id_ for id_ in self.pasts if id_ not in present]:
-            del self.pasts[id_]
+        self.pasts = {id_: past for id_, past in self.pasts.items() if id_ in present}
         for id_, past in self.pasts.items():
             if past.subject is None and past.numbers:
                 setup = setup_of(present[id_], policies.of(id_).horizontal)
@@ -150,9 +151,11 @@ class LiveBenefit:
         from forecaster.replay.assumptions import Assumptions  # noqa: PLC0415  as above
 
         known = ((id_, self.start_ups(id_)) for id_ in ids)
+        own = {id_: hpas[0][1].spec.behavior for id_ in ids if len(hpas := self.scalers(id_)) == 1}
         return Assumptions(
             prices=self.prices,
             measured_start_ups={id_: (_rounded(start_ups),) for id_, start_ups in known if start_ups},
+            behaviors={id_: behavior for id_, behavior in own.items() if behavior},
         )
 
     def _show(self, now: datetime) -> None:
@@ -172,8 +175,7 @@ class LiveBenefit:
             id_: self._text_of.get(id_) or msgspec.json.encode(view([id_], _unknown(past)))
             for id_, past in self.pasts.items()
         }
-        first = min((past.since for past in self.pasts.values()), default=now)
-        self.view = view(list(self.pasts), _waiting(first))
+        self.view = view(list(self.pasts), _waiting(min((past.since for past in self.pasts.values()), default=now)))
         self.texts = TextsBeside(msgspec.json.encode(self.view), self._text_of)
 
     def encoded(self) -> bytes:
@@ -208,9 +210,8 @@ def _in_force(decided: Sequence[Count], now: datetime) -> list[Count]:
 def _alike(due: Sequence[WorkloadId], pasts: Mapping[WorkloadId, LivePast]) -> Iterator[list[WorkloadId]]:
     """Workloads that were replayed up to the same instant, some at a time."""
     for _, group in groupby(due, key=lambda id_: pasts[id_].until):
-        ids = list(group)
-        for first in range(0, len(ids), REPLAYED_AT_ONCE):
-            yield ids[first : first + REPLAYED_AT_ONCE]
+        while batch := list(islice(group, REPLAYED_AT_ONCE)):
+            yield batch
 
 
 def traces_of(history: Histories, workloads: Sequence[Workload], now: datetime) -> Traces:
@@ -238,9 +239,8 @@ def _period(whole: Comparison, period: timedelta, known: tuple[datetime, datetim
     counts = Counter(workload.benefit(whole.forecaster) for workload in whole.workloads)
     verdict = workload_verdict(next(iter(counts)), period) if len(whole.workloads) == 1 else whole.verdict()
     plain, forecaster = (_four(whole.own(name), whole) for name in ("hpa", whole.forecaster))
-    begin, until = max(known[0], whole.begin), known[1]
     by_benefit = {str(benefit): count for benefit, count in counts.items()}
-    return PeriodBenefit(begin, until, plain, forecaster, by_benefit, verdict)
+    return PeriodBenefit(max(known[0], whole.begin), known[1], plain, forecaster, by_benefit, verdict)
 
 
 def _four(account: Account, whole: Comparison) -> FourNumbers:

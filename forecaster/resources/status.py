@@ -132,7 +132,7 @@ def _ready(resource: AutoscalerResource, decided: Decided) -> ConditionState:
     if (mode := decided.policy.mode) in decided.disabled:
         return ConditionState("False", "ModeNotEnabled", f"Mode {mode} needs {mode}.enabled: true in the settings.")
     if mode == "floor" and not decided.recommendation.autoscaler:
-        return ConditionState("False", "NoSingleHpa", f"Mode floor needs one HPA, {resource.target} has none or more.")
+        return ConditionState("False", "NoSingleHpa", f"Floors need one HPA; {resource.target} has none or several.")
     over = [leaf for leaf in decided.origins if any(origin == resource.layer.origin for _, origin in leaf.over)]
     stands = "; ".join(f"{leaf.path} {leaf.value} by {leaf.origin}" for leaf in over)
     overridden, in_force = f"Stated by layers above it: {stands}.", "Its policy is in force."

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
+import pytest
 
 from forecaster.config.settings import Settings
 from forecaster.cycle.benefit import REPLAY_LATEST, LiveBenefit
-from forecaster.domain.window import MINUTE
+from forecaster.domain.signal import CPU, PODS, Signal
+from forecaster.domain.window import MINUTE, Window
+from forecaster.hpa.behavior import Behavior, ScalingRules
+from forecaster.hpa.spec import CrossVersionObjectReference, HpaSpec
 from tests.support.builders import after, workload
 
 if TYPE_CHECKING:
@@ -18,6 +23,7 @@ if TYPE_CHECKING:
     from forecaster.cycle.steps import TimeShare
     from forecaster.ports import Histories
     from forecaster.publish.publisher import OfferedCycle
+    from forecaster.sources.live_objects import LiveHpa
 
 WEB = workload("web")
 NO_TIME = cast("TimeShare", lambda: False)
@@ -47,6 +53,33 @@ def test_a_workload_that_comes_is_no_other_decision_about_the_others() -> None:
         benefit.receive(cast("OfferedCycle", SimpleNamespace(at=after(minute), ids=ids, decided=columns)))
     benefit.renew([WEB], NO_HISTORY, Settings().policies, after(10), NO_TIME)
     assert len(benefit.decided[WEB.id]) == 1
+
+
+class Minutes:
+    """Eleven hours of CPU by the minute, of which the last two ask for five times as many pods."""
+
+    signals = (CPU,)
+
+    def window(self, signal: Signal, step: timedelta) -> Window:
+        cores = np.full((1, 660), 2.0, np.float32)
+        cores[:, -120:] = 10.0
+        values = {CPU: cores, PODS: np.full_like(cores, 4.0)}
+        return Window((WEB.id,), after(-660 + 61), step, values[signal])
+
+
+def test_the_hpa_alone_has_its_own_behavior() -> None:
+    """One that may not scale up has four pods in the hour in which another one has twenty."""
+    still = ScalingRules((), timedelta(), "Disabled")
+    hours = []
+    for behavior in (None, Behavior(still, still)):
+        spec = HpaSpec(CrossVersionObjectReference("Deployment", "web", "apps/v1"), 100, (), 1, behavior)
+        watched = cast("LiveHpa", SimpleNamespace(spec=spec))
+        benefit = LiveBenefit(scalers=lambda _, watched=watched: [("web", watched)])  # type: ignore[misc]
+        benefit.receive(decided(after(0), 4))
+        benefit.renew([WEB], cast("Histories", Minutes()), Settings().policies, after(61), NO_TIME)
+        assert benefit.pasts[WEB.id].left_out == ""
+        hours.append(benefit.view.periods["day"].hpa.pod_hours)
+    assert hours == [pytest.approx(20.0, rel=0.1), pytest.approx(4.0, rel=0.1)]
 
 
 def test_a_workload_that_cannot_be_replayed_is_left_out_and_says_why() -> None:
