@@ -184,7 +184,7 @@ def read(path: Path) -> PublishedTable:
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from((0, 15)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_a_record_of_the_table_is_that_of_the_cycle(seed: int, seconds: int) -> None:
     fleet = RandomFleet(np.random.default_rng(seed))
     with tempfile.TemporaryDirectory() as directory:
@@ -204,7 +204,7 @@ def test_a_record_of_the_table_is_that_of_the_cycle(seed: int, seconds: int) -> 
 
 
 @given(st.integers(0, 2**32 - 1))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_a_fleet_that_comes_as_numbers_and_texts_is_the_one_that_was_decided(seed: int) -> None:
     """As shards answer: what changes is told, pickled; the rest is kept from before."""
     fleet, times, kept, before = RandomFleet(np.random.default_rng(seed)), SizeTimes(), SentSizes(), None

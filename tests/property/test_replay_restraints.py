@@ -109,7 +109,7 @@ class Fickle:
         return np.where(situation.minute_of_day % 3 == 0, situation.ready + 1, np.nan)
 
 
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 @given(scenes())
 def test_restraints_hold_runs_on_arrays_as_they_hold_each_alone(scene: tuple[list[Run], Measurements]) -> None:
     runs, measurements = scene
