@@ -139,7 +139,6 @@ class RemoteWriter:
             )
         self._settings = settings
         self._session = requests.Session()
-        self._session.verify = str(settings.ca_file) if settings.ca_file else True
         self._sending: threading.Thread | None = None
         self._fault = ""
         self._instants = ForecastInstants()
@@ -197,6 +196,7 @@ class RemoteWriter:
             self._settings.url,
             packed,
             headers=headers,
+            verify=str(self._settings.ca_file or "") or True,  # a session's own is overruled by REQUESTS_CA_BUNDLE
             timeout=self._settings.timeout_seconds,
             allow_redirects=False,
         )

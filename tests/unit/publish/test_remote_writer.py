@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import ssl
 import threading
 from collections import defaultdict
 from dataclasses import replace
@@ -8,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import cramjam
 import pytest
+import trustme
 
 from forecaster.errors import StoreError
 from forecaster.publish.remote_write import RemoteWriter
@@ -51,6 +53,21 @@ def test_a_table_is_sent_as_the_protocol_says(tmp_path: Path) -> None:
     assert asked.headers["Authorization"] == "Bearer secret"
     assert asked.headers["X-Scope-OrgID"] == "shop"
     assert b"forecaster_forecast_peak" in bytes(cramjam.snappy.decompress_raw(asked.body))
+
+
+def test_the_stated_authority_counts_where_the_environment_names_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority, tls = trustme.CA(), ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("127.0.0.1").configure_cert(tls)
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    trustme.CA().cert_pem.write_to_path(tmp_path / "others.pem")
+    monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "others.pem"))
+    with Server(answering(TAKEN), tls=tls) as server:
+        writer = writing(server, ca_file=tmp_path / "ca.pem")
+        writer.receive(offered_cycle(recommendation()))
+        writer.close()
+    assert len(server.asked) == 1
 
 
 def test_a_table_is_sent_in_requests_of_a_stated_size() -> None:
