@@ -132,17 +132,20 @@ class HistoryRing:
     ) -> None:
         """Fill an empty ring with rows that end at its latest column; columns that it does not keep are left out.
 
-        `parts` are [some of the keys, len(answered)], in the order of the keys.
+        Columns without any value are asked for again: a gap may have been filled late. `parts` are
+        [some of the keys, len(answered)], in the order of the keys.
         """
         keep = min(self.columns, len(answered))
         self._add(keys)
-        self._answered[self.columns - keep :] = answered[len(answered) - keep :]
-        row = 0
+        row, filled = 0, np.zeros(keep, np.bool_)
         for part in parts:
             rows = self._values[row : row + len(part), self.columns - keep :]
             rows[...] = part[:, len(answered) - keep :]
-            self._last_known[row : row + len(part)] = _last_known_columns(np.isfinite(rows), self._last - keep + 1)
+            known = np.isfinite(rows)
+            filled |= known.any(axis=0)
+            self._last_known[row : row + len(part)] = _last_known_columns(known, self._last - keep + 1)
             row += len(part)
+        self._answered[self.columns - keep :] = answered[len(answered) - keep :] & filled
 
     def _merge(self, ids: Sequence[WorkloadId], rows: NDArray[np.intp], values: NDArray[np.float64], low: int) -> None:
         """Put in known values. `rows` is -1 for workloads without a row, and becomes the row of those that get one."""

@@ -31,6 +31,7 @@ def filled(now: datetime = NOON) -> HistoryStore:
     history, random = empty(now), np.random.default_rng(7)
     for gap in history.gaps(now):
         values = random.random((len(IDS), gap.columns))
+        values[0] += 0.1
         history.write(Block(gap.signal, IDS, gap.start, gap.step, np.where(values < 0.1, np.nan, values)))
     return history
 
@@ -59,6 +60,17 @@ def test_a_restart_asks_only_for_what_it_missed(path: Path) -> None:
         Gap(CPU, NOON + timedelta(minutes=11), later, MINUTE),
         Gap(CPU, NOON + FIVE_MINUTES, NOON + 2 * FIVE_MINUTES, FIVE_MINUTES),
     ]
+
+
+def test_a_restart_asks_again_for_a_gap_that_may_have_been_filled_since(tmp_path: Path) -> None:
+    """A remote write that catches up does so while nobody asks: the gap of an outage once stayed for two weeks."""
+    history, begins, ends = empty(), NOON - timedelta(hours=2), NOON - timedelta(hours=1)
+    for gap in history.gaps(NOON):
+        outage = [begins <= gap.start + i * gap.step <= ends for i in range(gap.columns)]
+        history.write(Block(gap.signal, IDS, gap.start, gap.step, np.where([outage] * len(IDS), np.nan, 1.0)))
+    Snapshots(tmp_path / "history", history).save()
+    gaps = restored(tmp_path / "history", empty()).gaps(NOON)
+    assert gaps == [Gap(signal, begins, ends, FIVE_MINUTES) for signal in SIGNALS]
 
 
 def test_silence_is_remembered_so_that_workloads_are_forgotten_in_time(path: Path) -> None:
