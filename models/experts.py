@@ -197,12 +197,14 @@ def replayed(
     """Return each expert's forecasts at past origins; one network for all, because their errors are alike.
 
     The ridge has learned from these days, so it is judged a little too well; its forecasts before a shift of level are
-    not comparable.
+    not comparable. It is kept within reach of the prior, as where it forecasts: judged without that, it earned weight
+    by forecasts that it was then not let make.
     """
     views = views_at(past.values, origins, windows, past.day, similar=similar, members=1)
+    prior = views.in_units()
     unit = np.where(past.unit > 0, past.unit, 1.0)[:, None, None, None]
     ridge = ridge_peaks_at(past.level, learned.equations, origins, windows, TRAINING_LEVELS)
-    ridge = in_units(ridge, unit)
+    ridge = within_reach(in_units(ridge, unit), prior)
     ridge[origins < past.since[:, None]] = np.nan
     spread = in_units(learned.spread, unit)
     kinds = [reach_of(window) for window in windows]
@@ -210,19 +212,19 @@ def replayed(
         a_period_ago(past.values, origins, windows, bins)[..., None] + spread[:, None, kinds, nth]
         for nth, bins in enumerate((past.day, 7 * past.day))
     ]
-    forecasts = np.stack([views.in_units(), ridge, *ago], axis=-1)
+    forecasts = np.stack([prior, ridge, *ago], axis=-1)
     scale = views.situation.scale
     actual = ahead_of(past.values, origins, windows)
     return Replayed(in_units(actual, scale[:, :, None]), in_units(forecasts, scale[:, :, None, None, None]))
 
 
 def within_reach(ridge: Floats, prior: Floats, axis: int = -1) -> Floats:
-    """The ridge no further from the prior than half of the prior's own range, levels along `axis`.
+    """The ridge no further from the prior than the prior's own range, levels along `axis`.
 
     Equations extrapolate: after a shift of level by a factor of fourteen one of them expected eighteen times what came.
     """
     low, high = (np.take(prior, [at], axis=axis) for at in (0, len(TRAINING_LEVELS) - 1))
-    reach = (high - low) / 2
+    reach = high - low
     return np.asarray(np.clip(ridge, prior - reach, prior + reach))
 
 
