@@ -196,9 +196,8 @@ def replayed(
 ) -> Replayed:
     """Return each expert's forecasts at past origins; one network for all, because their errors are alike.
 
-    The ridge has learned from these days, so it is judged a little too well; its forecasts before a shift of level are
-    not comparable. It is kept within reach of the prior, as where it forecasts: judged without that, it earned weight
-    by forecasts that it was then not let make.
+    The ridge has learned from these days, so it is judged a little too well. It is judged as it forecasts, within reach
+    of the prior; its forecasts before a shift of level are not comparable.
     """
     views = views_at(past.values, origins, windows, past.day, similar=similar, members=1)
     prior = views.in_units()
@@ -223,8 +222,7 @@ def within_reach(ridge: Floats, prior: Floats, axis: int = -1) -> Floats:
 
     Equations extrapolate: after a shift of level by a factor of fourteen one of them expected eighteen times what came.
     """
-    low, high = (np.take(prior, [at], axis=axis) for at in (0, len(TRAINING_LEVELS) - 1))
-    reach = high - low
+    reach = np.take(prior, [-1], axis=axis) - np.take(prior, [0], axis=axis)
     return np.asarray(np.clip(ridge, prior - reach, prior + reach))
 
 

@@ -130,10 +130,9 @@ class HistoryRing:
     def restore(
         self, keys: Sequence[WorkloadId], answered: NDArray[np.bool_], parts: Iterable[NDArray[np.float32]]
     ) -> None:
-        """Fill an empty ring with rows that end at its latest column; columns that it does not keep are left out.
+        """Fill an empty ring with rows that end at its latest column: `parts` [some of the keys, len(answered)].
 
-        Columns without any value are asked for again: a gap may have been filled late. `parts` are
-        [some of the keys, len(answered)], in the order of the keys.
+        Rows are in the order of the keys. Columns without any value are asked for again: they may be filled by now.
         """
         keep = min(self.columns, len(answered))
         self._add(keys)
@@ -141,9 +140,8 @@ class HistoryRing:
         for part in parts:
             rows = self._values[row : row + len(part), self.columns - keep :]
             rows[...] = part[:, len(answered) - keep :]
-            known = np.isfinite(rows)
-            filled |= known.any(axis=0)
-            self._last_known[row : row + len(part)] = _last_known_columns(known, self._last - keep + 1)
+            filled |= np.isfinite(rows).any(axis=0)
+            self._last_known[row : row + len(part)] = _last_known_columns(np.isfinite(rows), self._last - keep + 1)
             row += len(part)
         self._answered[self.columns - keep :] = answered[len(answered) - keep :] & filled
 
@@ -223,12 +221,11 @@ class HistoryRing:
         self._answered[keep:] = False
 
     def _shift_back(self, back: int) -> None:
-        keep = self.columns - back
         for i in range(0, len(self), ROWS_AT_A_TIME):
             rows = self._values[i : i + ROWS_AT_A_TIME]
-            rows[:, back:] = rows[:, :keep].copy()
+            rows[:, back:] = rows[:, : self.columns - back].copy()
             rows[:, :back] = np.nan
-        self._answered[back:] = self._answered[:keep].copy()
+        self._answered[back:] = self._answered[: self.columns - back].copy()
         self._answered[:back] = False
 
     def _move_to_front(self, keep: int) -> None:
