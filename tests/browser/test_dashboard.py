@@ -293,6 +293,25 @@ def test_ten_thousand_workloads_are_there_in_a_second_and_a_half(browser: Any, t
         page.wait_for_selector(".row :text('web-09999')")
 
 
+def test_a_reader_who_comes_back_finds_the_list_where_it_was_left(browser: Any, tmp_path: Path) -> None:
+    rows = [recommendation(workload_id(f"web-{i:04}")) for i in range(500)]
+    publisher(files(tmp_path / "table", rows)).publish(NOON, rows)
+    with served(tmp_path / "table") as address, opened(browser, address) as page:
+        page.wait_for_selector(".row .why")
+        page.evaluate("scrollTo(0, 12000)")
+        page.click(".row:has-text('web-0200')")
+        page.wait_for_selector("#chain li")
+        assert page.evaluate("scrollY") == 0
+        page.go_back()
+        page.wait_for_selector(".row:has-text('web-0200')")
+        assert page.evaluate("scrollY") == 12000
+        page.click("nav a:text('Health')")
+        page.wait_for_selector("#sources")
+        page.click("nav a:text('Fleet')")
+        page.wait_for_selector(".row:has-text('web-0001')")
+        assert page.evaluate("scrollY") == 0
+
+
 RISKS = """async () => {
   const { prepared } = await import("/static/selection.js");
   const columns = {

@@ -16,6 +16,8 @@ let page = null;
 let refused = false;
 let table = null;
 let before;
+const places = new Map();
+history.scrollRestoration = "manual";
 
 /** A part of an address; one that is spelled wrong names nothing. */
 function named(part) {
@@ -32,7 +34,10 @@ function route() {
   return { parts: path.split("/").map(named), query: new URLSearchParams(query) };
 }
 
-async function open() {
+/** Shows what the address names; a reader who comes back finds the page where it was left. */
+async function open(event) {
+  if (event?.oldURL) places.set(event.oldURL, scrollY);
+  const place = history.state?.visited && places.get(location.href);
   const { parts, query } = route();
   const next = Object.hasOwn(PAGES, parts[0]) ? PAGES[parts[0]] : fleet;
   leave();
@@ -43,7 +48,8 @@ async function open() {
     else link.removeAttribute("aria-current");
   }
   await shown(() => page.open(parts.slice(1), query));
-  if (!stays) window.scrollTo(0, 0);
+  if (!stays) window.scrollTo(0, place || 0);
+  history.replaceState({ visited: true }, "");
 }
 
 /** Runs what fills the page; a refusal is said in its place. */

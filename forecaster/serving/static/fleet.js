@@ -77,7 +77,7 @@ function apply() {
 function filtersChanged() {
   const given = new FormData(byId("filters"));
   state = new URLSearchParams([...given].filter(([, value]) => value));
-  history.replaceState(null, "", `#/${state.size ? `?${state}` : ""}`);
+  history.replaceState(history.state, "", `#/${state.size ? `?${state}` : ""}`);
   apply();
 }
 
