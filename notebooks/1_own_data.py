@@ -43,7 +43,7 @@ folder = Path(mkdtemp())
 rng = np.random.default_rng(1)
 long = panel.select(list(panel.keys[:3])).to_frame().melt(ignore_index=False, var_name="workload")
 long = long.rename_axis("timestamp").reset_index()
-first, second, third = panel.keys[:3]
+first, second, third = (3 * panel.keys)[:3]
 late = (long["workload"] == second) & (long["timestamp"] < panel.start + pd.Timedelta("3D"))
 early = (long["workload"] == third) & (long["timestamp"] >= panel.end - pd.Timedelta("5h"))
 missed = rng.random(len(long)) < 0.01

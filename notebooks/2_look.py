@@ -35,7 +35,8 @@ panel
 
 # %%
 cores = panel.to_frame()
-key = (cores.diff(12).abs().mean() / cores.mean()).idxmax()  # or panel.key("shop/checkout")
+hour, ten_minutes = panel.bins(pd.Timedelta("1h")), max(1, panel.bins(pd.Timedelta("10min")))
+key = (cores.diff(hour).abs().mean() / cores.mean()).idxmax()  # or panel.key("shop/checkout")
 one = panel[key]
 series = one.to_frame()[key]
 one.plot()
@@ -73,7 +74,7 @@ figure
 # time yesterday explains the part that repeats by the clock.
 
 # %%
-hour, day = 12, 24 * 12
+day = panel.bins(pd.Timedelta("1D"))
 change = series.diff(hour).abs().mean()
 off_yesterday = (series - series.shift(day)).abs().mean()
 print(f"within an hour it moves by {change:.2f} cores on average; it is off yesterday's by {off_yesterday:.2f}")
@@ -84,7 +85,8 @@ print(f"within an hour it moves by {change:.2f} cores on average; it is off yest
 # largest rise of each day within ten minutes, as a share of the load before it.
 
 # %%
-rise = (series / series.shift(2) - 1).where(series.shift(2) > series.median() / 4)
+before = series.shift(ten_minutes)
+rise = (series / before - 1).where(before > series.median() / 4)
 daily = rise.groupby(rise.index.date).max()
 figure, (axes,) = figure_of(height=2.4)
 axes.bar([f"{day:%a %d}" for day in daily.index], daily, color="#0b5cad", alpha=0.7, width=0.6)
@@ -98,13 +100,13 @@ figure
 
 # %%
 fitted = create("nearest-day").fit(one)
-forecast = fitted.forecast(12, (0.05, 0.5, 0.95))
+forecast = fitted.forecast(hour, (0.05, 0.5, 0.95))
 forecast.plot(panel)
 
 # %%
-peak = fitted.forecast_peak(StepWindow(1, 2), (0.5, 0.85, 0.95)).values[0]
+peak = fitted.forecast_peak(StepWindow(1, ten_minutes), (0.5, 0.85, 0.95)).values[0]
 print(f"peak of the next ten minutes: p50 {peak[0]:.2f}, p85 {peak[1]:.2f}, p95 {peak[2]:.2f} cores")
-print(f"the newest five minutes: {series.iloc[-1]:.2f} cores")
+print(f"the newest sample: {series.iloc[-1]:.2f} cores")
 
 # %% [markdown]
 # ## Settings

@@ -18,6 +18,8 @@
 
 # %%
 # %matplotlib inline
+from datetime import timedelta
+
 from forecaster.app.notebook import checked_yaml, load
 from models.leaderboard import compare
 
@@ -25,7 +27,8 @@ panel = load("cpu")  # the bundled recording, or the Prometheus of FORECASTER__P
 # panel = load("cpu", "http://localhost:9090")  # your own Prometheus: this line instead
 # panel = load("cpu", "week.zip")  # or a bundle of `forecaster export`, CSV, Parquet
 names = ["last-value", "hour-of-week", "nearest-day", "ridge", "adaptive"]
-board = compare(panel, names, count=12, levels=(0.05, 0.25, 0.5, 0.75, 0.9, 0.95))
+hour = panel.bins(timedelta(hours=1))
+board = compare(panel, names, steps=hour, count=12, levels=(0.05, 0.25, 0.5, 0.75, 0.9, 0.95))
 board
 
 # %% [markdown]

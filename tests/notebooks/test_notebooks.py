@@ -41,6 +41,18 @@ def test_it_runs_and_ends_with_valid_settings(notebook: NotebookNode, monkeypatc
     parse(fragment, "the last cell")
 
 
+@pytest.mark.parametrize("minutes", [5, 15, 60])
+def test_samples_of_ones_own_may_be_further_apart_and_an_hour_stays_an_hour(
+    minutes: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = tmp_path / "own.csv"
+    rows = (f"{1772366400 + 60 * minute},{minute / 60}" for minute in range(0, 4 * 24 * 60, minutes))
+    own.write_text("\n".join(["timestamp,value", *rows]))
+    text = (HERE / "2_look.py").read_text(encoding="utf-8").replace('load("cpu")', f'load("cpu", "{own}")')
+    exec(text, {})  # noqa: S102  a notebook of ours
+    assert "within an hour it moves by 1.00 cores" in capsys.readouterr().out
+
+
 @pytest.mark.slow
 def test_nothing_is_written_to_standard_error(notebook: NotebookNode) -> None:
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", ())]
