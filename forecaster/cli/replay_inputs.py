@@ -73,7 +73,8 @@ def inputs_of(options: ReplayOptions, begin: datetime | None = None) -> ReplayIn
     until = min(recorded.end, instant(options.until, UNTIL)) if options.until else recorded.end
     if until <= recorded.start:
         when = f"from {recorded.start:%Y-%m-%d %H:%M} to {recorded.end:%Y-%m-%d %H:%M} UTC"
-        raise ConfigError("command line", [Fault(UNTIL, options.until, f"demand was recorded {when}")])
+        given = (UNTIL, options.until) if options.until else ("--export", str(options.export))
+        raise ConfigError("command line", [Fault(*given, f"demand was recorded {when}")])
     return ReplayInputs(
         settings=settings,
         traces=recorded,
@@ -116,8 +117,7 @@ def _traces(options: ReplayOptions, settings: Settings, length: timedelta) -> Tr
             until=until,
             chosen=partial(chosen, pattern=options.workload, settings=settings),
         )
-    known = settings.signal_table
-    whole = _exported(options.export, options, known) if options.export else traces.recorded()
+    whole = _exported(options.export, options, settings.signal_table) if options.export else traces.recorded()
     ids = [workload.id for workload in whole.workloads]
     chosen_ids = chosen(of_namespaces(ids, options.namespace), options.workload)
     return whole.take([i for i, id_ in enumerate(ids) if id_ in chosen_ids])

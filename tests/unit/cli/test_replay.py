@@ -67,6 +67,14 @@ def test_an_export_with_a_manifest_becomes_a_report(export: Path, manifest: Path
     assert [f"{path}: written, " in done.stderr for path in (out, page)] == [True, True]
 
 
+def test_an_export_of_a_single_sample_is_named_and_no_option_that_was_not_given(tmp_path: Path) -> None:
+    (tmp_path / "one.csv").write_text("timestamp,value\n2026-03-01T12:00:00Z,1\n")
+    done = run("--export", str(tmp_path / "one.csv"))
+    assert isinstance(done.exception, ConfigError)
+    assert "one.csv': demand was recorded from 2026-03-01 12:01 to 2026-03-01 12:01 UTC" in str(done.exception)
+    assert "--until" not in str(done.exception)
+
+
 def test_json_on_standard_output_stands_alone(export: Path, manifest: Path) -> None:
     given = ("--export", str(export), "--hpa", str(manifest), "--pod-capacity", "requests=70", "--length", "1h")
     done = run(*given, "--no-cache", "-o", "json")
