@@ -38,6 +38,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.pool import NullPool
 
 from forecaster.errors import ConfigError, Fault, StoreError
 from forecaster.store.migrations import LATEST_REVISION, upgrade, version_of
@@ -141,6 +142,7 @@ DATABASE_REMEDIES = {
     "unable to open": "make its directory, and make it writable",
     "full": "free some space",
     "no space": "free some space",
+    "disk i/o": "free some space, and see whether its disk is well",
     "malformed": "move the file away; a new one is made",
     "not a database": "move the file away; a new one is made",
     "permission denied": "grant the user the right to create and write tables",
@@ -243,7 +245,8 @@ def _url(address: str) -> URL:
 
 def _engine(url: URL) -> Engine:
     if url.get_backend_name() == "sqlite":
-        engine = create_engine(url, connect_args={"timeout": LOCK_WAIT_SECONDS})
+        # Opened for each transaction: what is written into a file that was removed meanwhile is lost without an error.
+        engine = create_engine(url, connect_args={"timeout": LOCK_WAIT_SECONDS}, poolclass=NullPool)
         event.listen(engine, "connect", prepare_sqlite)
         return engine
     waits = {"connect_timeout": LOCK_WAIT_SECONDS, "options": f"-c lock_timeout={LOCK_WAIT_SECONDS}s -c timezone=UTC"}

@@ -116,7 +116,8 @@ def write_scores(
 ) -> None:
     """Add the sums to the tables; `rows` says which row of `workloads` each belongs to."""
     values = [
-        {"workload": row, "signal": key.signal, "model": key.model, "at": key.at, **_columns(sums[key])}
+        {"workload": row, "signal": key.signal, "model": key.model, "at": key.at}
+        | {name: getattr(sums[key], name) for name in SUMS}
         for key, row in rows.items()
     ]
     if values:
@@ -139,11 +140,6 @@ def _adding(database: Database) -> Any:
     return insert.on_conflict_do_update(index_elements=list(scores.primary_key), set_=added)
 
 
-def _columns(sums: Accuracy) -> dict[str, float]:
-    return {name: getattr(sums, name) for name in SUMS}
-
-
-IDENTITY = ("namespace", "name", "kind")
 IDS_PER_QUERY = 300
 """Workloads whose decisions one question is about: SQLite takes some thousand values in one."""
 ROWS_PER_STATEMENT = 2000
@@ -315,7 +311,7 @@ class SqlLedger:
         if new:
             insert = self._database.insert(workloads)
             renewed = {name: insert.excluded[name] for name in ("seen_at", *DecisionRow._fields)}
-            connection.execute(insert.on_conflict_do_update(index_elements=IDENTITY, set_=renewed), new)
+            connection.execute(insert.on_conflict_do_update(index_elements=WorkloadId._fields, set_=renewed), new)
 
     def _write_scores(self) -> None:
         if not self._waiting:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from forecaster.store.database import DatabaseAddress
 
-
 QUICKLY = 1
 """Level of compression: half of a state, at 100 MB a second."""
 
