@@ -27,9 +27,8 @@ if TYPE_CHECKING:
     from forecaster.sources.live import LiveCluster
 
 __all__ = ["kubeconfigs_once"]
-FIRST = ("chaos", "bad_day", "story", "outages", "rights", "replicas")
-"""Begun in this order: days that are played faster than real time meet only each other, and of two workers none is left
-alone with a long file at the end."""
+LONG = {"test_story.py", "test_bad_day.py", "test_outages.py", "test_rights.py", "test_replicas.py"}
+"""Begun first: of two workers none is left alone with one of them at the end."""
 _numbers = count(1)
 
 
@@ -38,8 +37,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if item.path.is_relative_to(here):
             item.add_marker(pytest.mark.cluster)
-    begun = [f"test_{name}.py" for name in FIRST]
-    items.sort(key=lambda item: begun.index(item.path.name) if item.path.name in begun else len(begun))
+    items.sort(key=lambda item: item.path.name not in LONG)
 
 
 @pytest.fixture(scope="session")
