@@ -8,7 +8,7 @@ none.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from forecaster.actuators.writes import RefusalReason, WriteRefusal, WrittenObject
 from forecaster.kube.client import ApiClient, ApiError, UnreachableError
@@ -42,6 +42,7 @@ class NamespaceAdmission:
     """One node of each kind, with daemons only; a running pod is checked against its own node."""
 
 
+T = TypeVar("T")
 AdmissionAt: TypeAlias = "Callable[[str], NamespaceAdmission]"
 """Returns the admission rules of a namespace. Raises ApiError."""
 TemplateOf: TypeAlias = "Callable[[WorkloadId], Pod | None]"
@@ -78,10 +79,12 @@ class QuotaHeadroom:
 
     def reserve(self, id_: WorkloadId, more: int) -> QuotaFit:
         """Reserve quota for `more` pods of a workload; all fit where quotas are not known. Raises ApiError."""
-        admission = self._admission(id_.namespace)
+        if id_.namespace not in self.known:
+            self.known[id_.namespace] = _readable(lambda: self.admission(id_.namespace))
+        admission = self.known[id_.namespace]
         if admission is None or not admission.quotas or more <= 0:
             return QuotaFit(more)
-        pod = self._template(id_)
+        pod = _readable(lambda: self.template(id_))
         if pod is None:
             return QuotaFit(more)
         completed = AdmissionContext(pod, limit_ranges=admission.limit_ranges, server=admission.server).completed({})
@@ -89,23 +92,15 @@ class QuotaHeadroom:
         self.known[id_.namespace] = replace(admission, quotas=fit.quotas)
         return fit
 
-    def _admission(self, namespace: str) -> NamespaceAdmission | None:
-        if namespace not in self.known:
-            try:
-                self.known[namespace] = self.admission(namespace)
-            except UnreachableError:
-                raise
-            except (ApiError, ManifestError):
-                self.known[namespace] = None
-        return self.known[namespace]
 
-    def _template(self, id_: WorkloadId) -> Pod | None:
-        try:
-            return self.template(id_)
-        except UnreachableError:
-            raise
-        except (ApiError, ManifestError):
-            return None
+def _readable(read: Callable[[], T]) -> T | None:
+    """Return what is read; None where that is refused or not understood. Raises UnreachableError."""
+    try:
+        return read()
+    except UnreachableError:
+        raise
+    except (ApiError, ManifestError):
+        return None
 
 
 ReserveQuota: TypeAlias = "Callable[[WorkloadId, int], QuotaFit]"

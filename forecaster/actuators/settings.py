@@ -144,7 +144,8 @@ class ResizeSettings(Section):
         description="With `vertical.evict`, how long a node may not grant a size until the pod is evicted.",
     )
     back_off: Positive = Field(
-        timedelta(hours=6), description="How long a workload keeps its sizes after a pod was worse off with another."
+        timedelta(hours=6),
+        description="How long a workload keeps its sizes after a pod was worse off, or resized by another client.",
     )
     most_workloads: Ratio = Field(
         0.1,

@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import WorkloadId
-    from forecaster.kube.client import ApiClient
     from forecaster.publish.publisher import OfferedCycle
 
 
@@ -174,7 +173,7 @@ class LiveStatuses:
             self._older = True
             self._apply(write)
         for condition in write.news:
-            create_event(self._client, event_of(write.resource, condition, write.at))
+            create_event(self._client, condition_event(write.resource, condition, write.at))
 
     def _apply(self, write: AutoscalerWrite) -> None:
         """Server-side apply refuses a field that the definition does not know; of a merge it is left out."""
@@ -283,20 +282,14 @@ def status_there(status: msgspec.Raw, kind: type[S]) -> S:
         return kind()
 
 
-def event_of(resource: AutoscalerResource, condition: Condition, at: datetime) -> EventObject:
-    """Return the Event that `kubectl describe predictiveautoscaler` shows for a change."""
-    involved = InvolvedObject(resource.namespace, resource.name, resource.uid, API_VERSION, AUTOSCALER)
-    warns = condition.type == "Ready" and condition.status == "False"
-    return condition_event(involved, resource.generation, condition, at, warns=warns)
-
-
-def condition_event(
-    involved: InvolvedObject, generation: int, condition: Condition, at: datetime, *, warns: bool
-) -> EventObject:
-    """Return the Event about a condition of an object that is news."""
-    state = f"{condition.type} {condition.status} {condition.reason}"
-    kind, message = EventKind(condition.reason, warns), f"{condition.type} is {condition.status}: {condition.message}"
-    return event(involved, f"{involved.uid} {generation} {state} {instant_text(at)}", kind, message, at)
+def condition_event(resource: AutoscalerResource | PolicyResource, condition: Condition, at: datetime) -> EventObject:
+    """Return the Event that `kubectl describe` shows for a condition that is news."""
+    namespace, kind = (resource.namespace, AUTOSCALER) if isinstance(resource, AutoscalerResource) else ("", DEFAULTS)
+    involved = InvolvedObject(namespace, resource.name, resource.uid, API_VERSION, kind)
+    warns = condition.status == "False" and (condition.type == "Ready" or kind == DEFAULTS)
+    about = f"{resource.uid} {resource.generation} {condition.type} {condition.status} {condition.reason}"
+    message = f"{condition.type} is {condition.status}: {condition.message}"
+    return event(involved, f"{about} {instant_text(at)}", EventKind(condition.reason, warns), message, at)
 
 
 PolicyStatusWrite: TypeAlias = StatusWrite[PolicyResource, PolicyStatus]
@@ -309,7 +302,7 @@ def write_policy_status(client: ApiClient, write: PolicyStatusWrite) -> None:
     patch = StatusPatch(API_VERSION, DEFAULTS, {"name": policy.name, "uid": policy.uid}, write.status)
     client.apply(path, patch, dict[str, Any])
     for condition in write.news:
-        create_event(client, policy_event(policy, condition, write.at))
+        create_event(client, condition_event(policy, condition, write.at))
 
 
 @dataclass(slots=True)
@@ -364,9 +357,3 @@ class PolicyStatusWriter:
             if chosen is not None and chosen.refused
         }
         return Selected(ids, self.policies.cluster.labels, [*self.policies.selecting()], refused)
-
-
-def policy_event(policy: PolicyResource, condition: Condition, at: datetime) -> EventObject:
-    """Return the Event that `kubectl describe predictivepolicy` shows for a change."""
-    involved = InvolvedObject("", policy.name, policy.uid, API_VERSION, DEFAULTS)
-    return condition_event(involved, policy.generation, condition, at, warns=condition.status == "False")

@@ -204,6 +204,66 @@ def _second(leader: ActingReplica, began: datetime, web: str) -> bool:
     return bool(found.writes[("resize", "written")])
 
 
+def resized_by_hand(api: Api, namespace: str, cpu: str, mebibytes: int) -> None:
+    """What another client writes over the size of each pod that has not this one."""
+    size = {"requests": {"cpu": cpu, "memory": f"{mebibytes}Mi"}}
+    body = {"spec": {"containers": [{"name": "app", "resources": size}]}}
+    for one in pods(api, namespace):
+        path = f"/api/v1/namespaces/{namespace}/pods/{one['metadata']['name']}/resize?fieldManager=owner"
+        assert api.ask("PATCH", path, body, content_type="application/strategic-merge-patch+json").is_success
+
+
+def test_a_size_that_another_client_writes_again_and_again_is_left_to_it(
+    plane: ControlPlane, leader: ActingReplica, web: str
+) -> None:
+    """Else it and we would resize the pod in turn, for ever, each time with the Event that it is left alone."""
+    began, seen = datetime.now(UTC), []
+    for minute in range(5):
+        found = leader.cycle(web, 2, at=began + timedelta(minutes=minute), sizes=sized(0.3, 128))["resize"]
+        seen.append({change for change, _ in found.writes})
+        resized_by_hand(plane.api, web, "100m", 64)
+    assert seen == [{"resize"}, {"yield"}, set(), set(), set()]
+    assert found.states["second-writer"] == 1
+    code, why = leader.actuators.refusal(WorkloadId(web, "Deployment", "web")) or ("", "")
+    assert (code, "was resized by another client; its workload keeps its size until" in why) == ("second-writer", True)
+    assert ("ResizeBackedOff", "owner resized it; its workload is left alone for 6h") in events(plane.api, web)
+    later = leader.cycle(web, 2, at=began + timedelta(hours=7), sizes=sized(0.3, 128))["resize"]
+    assert ("forget", "written") in later.writes
+
+
+def test_a_pod_that_was_resized_by_hand_before_is_watched_and_has_that_size_again(
+    plane: ControlPlane, leader: ActingReplica, web: str
+) -> None:
+    resized_by_hand(plane.api, web, "150m", 256)
+    began = datetime.now(UTC) + timedelta(seconds=1)
+    wait_until(lambda: datetime.now(UTC) > began, what="the next second of managedFields")
+    for minute in range(2):
+        leader.cycle(web, 2, at=began + timedelta(minutes=minute), sizes=sized(0.3, 128))
+        assert requests(plane.api, web) == ["150m", "300m"]
+        assert [reason for reason, _ in events(plane.api, web)] == ["Resized"]
+    released(plane, leader, web)
+    assert requests(plane.api, web) == ["150m", "150m"]
+
+
+def test_a_pod_that_has_proven_its_size_gets_the_next_one(
+    plane: ControlPlane, live: LiveCluster, leader: ActingReplica, namespace: str
+) -> None:
+    plane.api.create(deployment("web", 1), namespace)
+    wait_until(lambda: len(live_pods(live, namespace)) == 1, what="a pod that is watched")
+    began = datetime.now(UTC)
+    leader.cycle(namespace, 1, at=began, sizes=sized(0.3, 128))
+    settled = leader.cycle(namespace, 1, at=began + timedelta(minutes=20), sizes=sized(0.3, 128))["resize"]
+    assert settled.writes["settle", "written"] >= 1
+
+    def next_one() -> bool:
+        leader.cycle(namespace, 1, at=began + timedelta(minutes=30), sizes=sized(0.5, 128))
+        return requests(plane.api, namespace) == ["500m"]
+
+    wait_until(next_one, what="the next size")
+    released(plane, leader, namespace)
+    assert requests(plane.api, namespace) == ["100m"]
+
+
 def test_another_mode_gives_them_their_own_size_again(plane: ControlPlane, leader: ActingReplica, web: str) -> None:
     leader.cycle(web, 2, sizes=sized(0.3, 128))
     (line,) = released(plane, leader, web)

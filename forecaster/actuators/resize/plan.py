@@ -15,7 +15,7 @@ from forecaster.actuators.headroom import NamespaceAdmission, admitted
 from forecaster.actuators.resize.eviction import EvictionTerms, is_moving, no_restart, waits, with_bounded_evictions
 from forecaster.actuators.resize.sized_pod import ResizablePod, Resized, ResizeWrite, Sizes, changed, merged
 from forecaster.actuators.rollback import lasts
-from forecaster.actuators.writes import Change, RefusalReason, WriteRefusal
+from forecaster.actuators.writes import MANAGER, Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
 from forecaster.vertical.admission.context import PART_SIZED, as_stated, with_values
 from forecaster.vertical.cluster_rules.pod import Requirements
@@ -67,7 +67,11 @@ def resize_plan(
     plan.writes, waiting = with_bounded_evictions(plan.writes, evictions.tried)
     plan.refusals += waiting
     for pod in candidates:
-        if pod.workload in busy or pod.deleted or pod.marked or pod.workload not in recommended:
+        watching = pod.marked and not pod.settled
+        if pod.workload in busy or pod.deleted or watching or pod.workload not in recommended:
+            continue
+        if pod.resized is not None and pod.other_writers:
+            plan.writes.append(_yielded(pod, now, rules))
             continue
         decided = _sized(pod, recommended[pod.workload], admission(pod.namespace), now, rules)
         if isinstance(decided, ResizeWrite):
@@ -101,15 +105,16 @@ def _followed(
     """Decide about a pod that has our mark."""
     if pod.fault:
         yield WriteRefusal(pod, RefusalReason.UNREADABLE, f"{pod}: {pod.fault}")
-    elif pod.resized is not None and pod.other_writers:
-        yield ResizeWrite(pod, Change.YIELD, {}, f"{pod.other_writers} resized it")
     elif not allowed:
         yield from filter(None, [undone(pod, f"the policy of {pod.workload} only observes sizes")])
+    elif pod.resized is not None and pod.other_writers:
+        yield _yielded(pod, now, rules)
     elif lasts(pod.backed_off_until, now):
-        until = f"{pod.backed_off_until:%H:%M} UTC"
-        yield WriteRefusal(
-            pod, RefusalReason.ROLLED_BACK, f"{pod} was worse off; its workload keeps its size until {until}"
-        )
+        worse = MANAGER in pod.writers  # its own size is of our writing; a yield leaves us no claim
+        code = RefusalReason.ROLLED_BACK if worse else RefusalReason.SECOND_WRITER
+        why = "was worse off" if worse else "was resized by another client"
+        until = f"its workload keeps its size until {pod.backed_off_until:%H:%M} UTC"
+        yield WriteRefusal(pod, code, f"{pod} {why}; {until}")
     elif pod.resized is None:
         yield ResizeWrite(pod, Change.FORGET, {}, "a back-off or a restoring is over")
     elif not (pod.resized.new or changed(pod.sizes, pod.resized.before)):
@@ -122,6 +127,12 @@ def _followed(
         yield from _stuck(pod, pod.resized, moving, now, rules, evictions)
     else:
         yield from _watched(pod, pod.resized, now, rules)
+
+
+def _yielded(pod: ResizablePod, now: datetime, rules: ResizeSettings) -> ResizeWrite:
+    """The other writer's size is the pod's own from now on."""
+    reason = f"{pod.other_writers} resized it; its workload is left alone for {duration_text(rules.back_off)}"
+    return ResizeWrite(pod, Change.YIELD, {}, reason, backed_off_until=now + rules.back_off)
 
 
 def _begins(pod: ResizablePod, resized: Resized) -> bool:
@@ -226,7 +237,9 @@ def _sized(
         message = f"{pod}: its resizePolicy restarts {', '.join(restarted)}; {why}"
         return WriteRefusal(pod, RefusalReason.RESTARTS, message)
     reason = f"sized for {pod.workload}" + (f", as near as it is admitted: {refused}" if refused else "")
-    return ResizeWrite(pod, Change.RESIZE, sizes, reason, Resized(pod.sizes, now, pod.restarts, errors=pod.errors))
+    before, new = (pod.resized.before, pod.resized.new) if pod.resized else (pod.sizes, False)
+    resized = Resized(before, now, pod.restarts, new, pod.errors)
+    return ResizeWrite(pod, Change.RESIZE, sizes, reason, resized)
 
 
 def _without_less_memory(now: Sizes, recommended: Sizes) -> Sizes:

@@ -25,7 +25,7 @@ from forecaster.vertical.cluster_rules.resource_list import texts
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from forecaster.kube.watch import Followed
     from forecaster.vertical.cluster_rules.pod import Requirements
@@ -117,8 +117,7 @@ class Resizes:
     def marked(self, *, settled: bool = False) -> list[ResizablePod]:
         """Return the watched pods with our annotation; with `settled` also settled ones. Raises ApiError."""
         label = LABEL if settled else f"{LABEL} in ({WATCHED},{BACKED_OFF})"
-        documents = listed(self._reader, "/api/v1/pods", Document, limit=PAGE, marked=label)
-        return [self._read(document) for document in documents]
+        return [*map(self._read, listed(self._reader, "/api/v1/pods", Document, limit=PAGE, marked=label))]
 
     def of(self, namespace: str, name: str) -> ResizablePod | None:
         """Return one pod as it is now; None where it is gone. Raises ApiError."""
@@ -178,7 +177,7 @@ class Resizes:
                 until = marks.instant_text(write.backed_off_until)
                 self._mark(pod, BACKED_OFF, {BEFORE: None, SIZE: None, BACK_OFF: until})
             case Change.RESTORE | Change.FORGET | Change.YIELD:
-                marks.retry_conflicts(lambda: self._give_back(pod))
+                marks.retry_conflicts(lambda: self._give_back(pod, write.backed_off_until))
             case _:
                 pass
 
@@ -226,10 +225,13 @@ class Resizes:
         patched = self._client.patch(f"{_path(pod.namespace, pod.name)}?{self._query()}", body, dict)
         return version if self._dry_run else str(patched["metadata"]["resourceVersion"])
 
-    def _give_back(self, pod: ResizablePod) -> None:
-        """Remove our marks and our claim on sizes."""
+    def _give_back(self, pod: ResizablePod, backed_off_until: datetime | None = None) -> None:
+        """Remove our claim on sizes and our marks, except that of a back-off."""
         path = _path(pod.namespace, pod.name)
         body = marks.unmarked(self._client.get(path, RawObject), (LABEL,), (BEFORE, BACK_OFF, SIZE))
+        if backed_off_until:
+            body.metadata["labels"][LABEL] = BACKED_OFF
+            body.metadata["annotations"][BACK_OFF] = marks.instant_text(backed_off_until)
         self._client.patch(f"{path}?{self._query()}", body, RawObject)
 
     def _query(self) -> str:
@@ -281,9 +283,7 @@ def resizable_pod(document: Document, owner_of: Callable[[WorkloadId], WorkloadI
         restarts=sum(container.get("restartCount", 0) for container in status.get("containerStatuses") or ()),
         status=resize_status(conditions),
         node_message=message,
-        writers=frozenset(
-            own.get("manager", "") for own in meta.get("managedFields") or () if own.get("subresource") == "resize"
-        ),
+        writers=_writers(meta.get("managedFields") or ()),
         resized=resized,
         settled=labels.get(LABEL) == SETTLED,
         backed_off_until=marks.instant_of(annotations, BACK_OFF),
@@ -292,6 +292,18 @@ def resizable_pod(document: Document, owner_of: Callable[[WorkloadId], WorkloadI
         owner="a VerticalPodAutoscaler sized it" if VPA in annotations else "",
         fault=fault,
     )
+
+
+def _writers(managers: Sequence[Document]) -> frozenset[str]:
+    """Field managers that resized the pod, without those that did before our marks: its own size has theirs."""
+    ours = (entry for entry in managers if entry.get("manager") == MANAGER and not entry.get("subresource"))
+    marked = max((entry.get("time", "") for entry in ours), default="")
+    resized = [
+        (entry.get("manager", ""), entry.get("time", marked))
+        for entry in managers
+        if entry.get("subresource") == "resize"
+    ]
+    return frozenset(manager for manager, at in resized if manager == MANAGER or at >= marked)
 
 
 def resized_text(resized: Resized) -> str:

@@ -121,10 +121,9 @@ class ScaleWrite:
     @property
     def move(self) -> Move | None:
         """Change of the count; None for marks alone."""
-        scale = self.subject
         if self.change in {Change.YIELD, Change.FORGET}:
             return None
-        return Move(self.replicas, scale.replicas, scale.pods, self.measured)
+        return Move(self.replicas, self.subject.replicas, self.subject.pods, self.measured)
 
     def __str__(self) -> str:
         return f"{self.subject}: replicas {self.replicas}"
@@ -143,12 +142,7 @@ class ScaleWrite:
             alike = replace(alike, before=None, marked=decided.marked, writers=decided.writers)
         if fresh.watch == self.watch:
             alike = replace(alike, watch=decided.watch)
-        derived: dict[str, Any] = {
-            "scalers": decided.scalers,
-            "held": decided.held,
-            "health": decided.health,
-            "pods": decided.pods,
-        }
+        derived: dict[str, Any] = {name: getattr(decided, name) for name in ("scalers", "held", "health", "pods")}
         subject = replace(fresh, **derived)
         return replace(self, subject=subject) if replace(alike, **derived) == decided else None
 

@@ -230,13 +230,10 @@ def live_scale(workload: Object, kind: str) -> LiveScale:
 
 def _writers(managers: Sequence[ManagedFields]) -> frozenset[str]:
     """Field managers that own the count, without those that own it since before our marks: ours was not written yet."""
-    marked = max((entry.at for entry in managers if _is_our_mark(entry) and entry.at), default=marks.LONG_AGO)
+    ours = (entry.at for entry in managers if entry.manager == MANAGER and not entry.subresource)
+    marked = max(filter(None, ours), default=marks.LONG_AGO)
     owning = [entry for entry in managers if entry.fields_v1.spec.replicas is not None]
     return frozenset(entry.manager for entry in owning if entry.manager == MANAGER or (entry.at or marked) >= marked)
-
-
-def _is_our_mark(managed: ManagedFields) -> bool:
-    return managed.manager == MANAGER and not managed.subresource
 
 
 def _owner(meta: Meta, writers: frozenset[str]) -> str:

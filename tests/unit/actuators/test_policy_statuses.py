@@ -8,7 +8,7 @@ from time import process_time
 import msgspec
 import pytest
 
-from forecaster.actuators.statuses import PolicyStatusWrite, PolicyStatusWriter, policy_event, status_there
+from forecaster.actuators.statuses import PolicyStatusWrite, PolicyStatusWriter, condition_event, status_there
 from forecaster.domain.layers import ClusterPolicies, Layer
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy, PolicySelector
@@ -145,7 +145,7 @@ def test_one_that_selects_nothing_is_told_and_warned_of(selector: PolicySelector
     stage.cycle()
     assert stage.told("teams") == (0, "False", "MatchesNothing", why)
     (write,) = stage.written
-    event = policy_event(write.resource, write.news[0], NOON)
+    event = condition_event(write.resource, write.news[0], NOON)
     assert (event.type, event.reason, event.metadata.namespace) == ("Warning", "MatchesNothing", "default")
     assert (event.involved_object.kind, event.involved_object.namespace) == ("PredictivePolicy", "")
 

@@ -198,9 +198,15 @@ class TestRollBack:
         assert write.backed_off_until == NOON + 3 * MINUTE + RULES.back_off
 
     def test_its_workload_is_left_alone_for_long(self) -> None:
-        backed_off = pod(marked=True, backed_off_until=NOON + RULES.back_off)
+        ours = frozenset({"forecaster"})
+        backed_off = pod(marked=True, backed_off_until=NOON + RULES.back_off, writers=ours)
         plan = planned(pod("web-2"), watched=[backed_off], minutes=60)
         assert (plan.writes, codes(plan)) == ([], ["rolled-back"])
+
+    def test_a_settled_pod_gets_another_size_and_keeps_what_its_owner_gave_it(self) -> None:
+        (write,) = planned(resized(settled=True), wanted=size(500, 128), minutes=60).writes
+        assert (write.change, write.sizes) == (Change.RESIZE, {"app": size(500, 128)})
+        assert write.resized == Resized({"app": size(100, 64)}, NOON + 60 * MINUTE, 0)
 
     def test_another_mode_gives_it_back_too(self) -> None:
         (write,) = planned(watched=[resized(settled=True)], mode=False).writes
@@ -210,7 +216,9 @@ class TestRollBack:
         theirs = resized(restarts=3)
         theirs = replace(theirs, writers=frozenset({"forecaster", "kubectl"}))
         (write,) = planned(watched=[theirs]).writes
-        assert (write.change, write.sizes) == (Change.YIELD, {})
+        assert (write.change, write.sizes, write.backed_off_until) == (Change.YIELD, {}, NOON + RULES.back_off)
+        settled = replace(theirs, settled=True)
+        assert [each.change for each in planned(settled, wanted=size(500, 128)).writes] == [Change.YIELD]
         released = undone(theirs, "released")
         assert released is not None
         assert (released.change, released.sizes) == (Change.FORGET, {})

@@ -15,7 +15,7 @@ from forecaster.actuators.statuses import (
     StatusSender,
     StatusWrite,
     StatusWriter,
-    event_of,
+    condition_event,
     status_there,
 )
 from forecaster.domain.layers import ClusterPolicies, Layer
@@ -274,16 +274,18 @@ def test_events_of_one_change_have_one_name() -> None:
     stage.cluster.resources["web"] = msgspec.structs.replace(resource(WEB), target=target)
     (write,) = [one for one in stage.writer.due(cycle_of(5, 60.0)) if one.resource.name == "web"]
     (condition,) = write.news
-    event = event_of(write.resource, condition, write.at)
+    event = condition_event(write.resource, condition, write.at)
     assert (event.type, event.reason, event.involved_object.kind) == (
         "Warning",
         "TargetNotFound",
         "PredictiveAutoscaler",
     )
-    assert event == event_of(write.resource, condition, write.at)
-    assert event.metadata.name != event_of(write.resource, replace_reason(condition), write.at).metadata.name
+    assert event == condition_event(write.resource, condition, write.at)
+    assert event.metadata.name != condition_event(write.resource, replace_reason(condition), write.at).metadata.name
     cut = msgspec.structs.replace(write.resource, name="a" * 199 + "-tail")
-    assert event_of(cut, condition, write.at).metadata.name.startswith("a" * 199 + "."), "no part may end with a dash"
+    assert condition_event(cut, condition, write.at).metadata.name.startswith("a" * 199 + "."), (
+        "no part may end with a dash"
+    )
 
 
 def replace_reason(condition: object) -> object:
