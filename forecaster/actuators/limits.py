@@ -74,7 +74,7 @@ class CycleLimits:
 
     def count(self, move: Move) -> int | None:
         """Return the count that the limits let through, None where the move waits."""
-        there, measured = _present_pods(move), min(move.desired, move.measured)
+        there, measured = max(move.written, move.pods), min(move.desired, move.measured)
         if self.workloads == 0:
             return measured if measured > move.written else None
         growth = max(MIN_GROWTH, int(self.max_growth * there))
@@ -84,7 +84,7 @@ class CycleLimits:
     def charge(self, move: Move) -> None:
         """Take a move from the limits, once it is written: one that failed or was refused costs nothing."""
         self.workloads = max(0, self.workloads - 1)
-        self.pods -= max(0, move.desired - max(_present_pods(move), move.measured))
+        self.pods -= max(0, move.desired - max(move.written, move.pods, move.measured))
 
 
 def max_changed(fleet: int, share: float) -> int:
@@ -96,10 +96,6 @@ def mass_fall(moves: Sequence[Move], fleet: int, share: float) -> int:
     """Return how many workloads go down at once, 0 where that is no more than `share` of the fleet."""
     falling = sum(move.falls for move in moves)
     return falling if falling >= MIN_FALLING and falling > share * fleet else 0
-
-
-def _present_pods(move: Move) -> int:
-    return max(move.written, move.pods)
 
 
 def in_turn(items: Sequence[T], turn: int, limit: int = MAX_WORKLOADS) -> list[T]:

@@ -264,6 +264,31 @@ def test_a_pod_that_has_proven_its_size_gets_the_next_one(
     assert requests(plane.api, namespace) == ["100m"]
 
 
+def test_a_pod_that_its_finalizer_keeps_for_days_does_not_hold_the_others(
+    plane: ControlPlane, live: LiveCluster, leader: ActingReplica, web: str
+) -> None:
+    """As one on a node that is lost: it is not ready, and nobody says when it goes."""
+    began = datetime.now(UTC)
+    leader.cycle(web, 2, at=began, sizes=sized(0.3, 128))
+    name = resized(plane.api, web)["metadata"]["name"]
+    plane.api.merge("Pod", name, {"metadata": {"finalizers": ["shop.example/volume"]}}, web)
+    plane.api.delete("Pod", name, web)
+    unready = {"conditions": [{"type": "Ready", "status": "False"}]}
+    path = f"/api/v1/namespaces/{web}/pods/{name}/status"
+    answer = plane.api.ask("PATCH", path, {"status": unready}, content_type="application/merge-patch+json")
+    assert answer.is_success, answer.text
+    wait_until(lambda: len({*live_pods(live, web)} - {name}) == 2, what="its successor")
+    try:
+
+        def next_one() -> bool:
+            at = began + timedelta(minutes=5)
+            return ("resize", "written") in leader.cycle(web, 2, at=at, sizes=sized(0.3, 128))["resize"].writes
+
+        wait_until(next_one, what="the size of another pod", timeout=20.0)
+    finally:
+        plane.api.merge("Pod", name, {"metadata": {"finalizers": None}}, web)
+
+
 def test_another_mode_gives_them_their_own_size_again(plane: ControlPlane, leader: ActingReplica, web: str) -> None:
     leader.cycle(web, 2, sizes=sized(0.3, 128))
     (line,) = released(plane, leader, web)

@@ -150,7 +150,8 @@ def test_a_second_writer_keeps_its_count_and_is_told_of_it(
     assert found.writes == {}
     assert found.states["second-writer"] >= 1
     assert replicas(plane.api, "web", web).wanted == 9
-    assert ("ScaleBackedOff", "kubectl wrote replicas 9; left alone for 1h") in events(plane.api, web)
+    why = "kubectl wrote replicas 9; raised by measured demand alone for 1h"
+    assert ("ScaleBackedOff", why) in events(plane.api, web)
     release(plane, f"{web}/web")
     assert told(plane.api, web)["labels"] is None
     assert replicas(plane.api, "web", web).wanted == 9

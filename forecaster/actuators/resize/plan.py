@@ -208,10 +208,10 @@ def _refused_by_node(pod: ResizablePod, resized: Resized, now: datetime, rules: 
 
 
 def _occupies(pod: ResizablePod, now: datetime, rules: ResizeSettings) -> bool:
-    """Whether other pods of the workload wait for this one."""
+    """Whether other pods of the workload wait for this one; a pod that is deleted may be there for days."""
     fresh = pod.resized is not None and not pod.settled and pod.resized.age(now) < rules.settle_for
     moving = not pod.settled and pod.status is not ResizeStatus.NONE
-    return lasts(pod.backed_off_until, now) or fresh or moving or not pod.ready
+    return lasts(pod.backed_off_until, now) or (not pod.deleted and (fresh or moving or not pod.ready))
 
 
 def _sized(

@@ -288,7 +288,7 @@ def _one_step_down(count: int, rules: ScaleSettings) -> int:
 def _waits(scale: LiveScale, now: datetime) -> ScaleWrite | WriteRefusal | None:
     """Say why a workload in mode scale is not changed yet."""
     if rollback.lasts(scale.backed_off_until, now):
-        why = f"its count had another writer; left alone until {scale.backed_off_until:%H:%M} UTC"
+        why = f"its count had another writer; {_alone(scale)} until {scale.backed_off_until:%H:%M} UTC"
         return WriteRefusal(scale, RefusalReason.SECOND_WRITER, f"{scale}: {why}")
     if scale.marked and scale.before is None:
         return ScaleWrite(scale, Change.FORGET, scale.replicas, "a back-off or a restoring is over")
@@ -301,8 +301,13 @@ def _waits(scale: LiveScale, now: datetime) -> ScaleWrite | WriteRefusal | None:
 
 def _yielded(scale: LiveScale, now: datetime, rules: ScaleSettings) -> ScaleWrite:
     """The other writer's count is the owner's from now on."""
-    reason = f"{scale.other_writers} wrote replicas {scale.replicas}; left alone for {duration_text(rules.back_off)}"
+    meanwhile = f"{_alone(scale)} for {duration_text(rules.back_off)}"
+    reason = f"{scale.other_writers} wrote replicas {scale.replicas}; {meanwhile}"
     return ScaleWrite(scale, Change.YIELD, scale.replicas, reason, backed_off_until=now + rules.back_off)
+
+
+def _alone(scale: LiveScale) -> str:
+    return "raised by measured demand alone" if scale.replicas else "left alone"
 
 
 def _moved(

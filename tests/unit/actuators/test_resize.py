@@ -208,6 +208,12 @@ class TestRollBack:
         assert (write.change, write.sizes) == (Change.RESIZE, {"app": size(500, 128)})
         assert write.resized == Resized({"app": size(100, 64)}, NOON + 60 * MINUTE, 0)
 
+    def test_a_pod_that_is_deleted_and_does_not_go_holds_no_other(self) -> None:
+        for fields in ({"ready": False}, {"status": ResizeStatus.DEFERRED}):
+            leaving = resized(deleted=True, **fields)
+            (write,) = planned(pod("web-2"), watched=[leaving], minutes=3).writes
+            assert (write.subject.name, write.change) == ("web-2", Change.RESIZE)
+
     def test_another_mode_gives_it_back_too(self) -> None:
         (write,) = planned(watched=[resized(settled=True)], mode=False).writes
         assert (write.change, write.sizes) == (Change.RESTORE, {"app": size(100, 64)})
