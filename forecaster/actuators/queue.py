@@ -180,7 +180,7 @@ class WriteQueue:
         """Read objects one after the other while there is time; one that may not be read is refused.
 
         Raises:
-            UnreachableError: the API server has not answered several times in a row.
+            ApiError: the API server has not answered, or throttles, several times in a row.
         """
         objects, refused, silent, until = list[S](), list[WriteRefusal](), 0, self.seconds() + self.budget_seconds
         for place, (workload, name, key) in enumerate(subjects):
@@ -192,7 +192,7 @@ class WriteQueue:
             try:
                 live = read(key)
             except Exception as error:
-                silent = silent + 1 if isinstance(error, UnreachableError) else 0
+                silent = silent + 1 if _reason(error) in {"unreachable", "429"} else 0
                 if silent == MAX_TROUBLE:
                     raise
                 refused.append(WriteRefusal(unread, RefusalReason.UNREADABLE, f"{label}: {error_text(error)}"))

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from forecaster.actuators.limits import MAX_WORKLOADS
-from forecaster.actuators.queue import BUDGET_SECONDS
+from forecaster.actuators.queue import BUDGET_SECONDS, MAX_TROUBLE
+from forecaster.kube.client import ApiError
 from tests.support.fake_api_server import FakeApiServer
 from tests.support.hands import WISHED, Hands, object_of, path_of, value_of
 
@@ -46,3 +47,21 @@ def test_an_api_server_that_answers_slowly_holds_no_cycle_up_for_long(mode: str)
     found = Hands(server, mode, seconds=lambda: spent[0]).cycle()
     assert spent[0] < 3 * BUDGET_SECONDS
     assert found.failures[0] == "shop/w21: w21 and 78 more are not read in this cycle, the API server is slow"
+
+
+@pytest.mark.parametrize("mode", REFUSED)
+def test_an_api_server_that_throttles_is_asked_a_few_times_and_no_object_is_called_unreadable(mode: str) -> None:
+    server, asked = FakeApiServer(), list[str]()
+    for number in range(100):
+        server.add(path_of(mode, "shop", f"w{number:02}"), object_of(mode, f"w{number:02}"))
+
+    def throttled(request: RawRequest) -> int:
+        if request.method != "GET" or "/namespaces/shop/" not in request.target:
+            return 0
+        asked.append(request.target)
+        return 429
+
+    server.fault = throttled
+    with pytest.raises(ApiError, match="429"):
+        Hands(server, mode).cycle()
+    assert len(asked) == MAX_TROUBLE
