@@ -222,7 +222,7 @@ def print_comparison(whole: Comparison, output: Output) -> None:
         document=lambda: view,
         rows=lambda: [
             {"namespace": workload.namespace, "kind": workload.kind, "name": workload.name, "strategy": name}
-            | flat(msgspec.to_builtins(msgspec.structs.replace(curve, track=None)))
+            | flat(msgspec.to_builtins(curve))
             for workload in view.workloads
             for name, curve in workload.strategies.items()
         ],

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from typing import TYPE_CHECKING
 
@@ -49,6 +51,14 @@ def manifest(tmp_path: Path) -> Path:
     path = tmp_path / "hpa.yaml"
     path.write_text(MANIFEST, encoding="utf-8")
     return path
+
+
+def test_each_column_of_a_csv_has_a_value_in_some_row(export: Path, manifest: Path) -> None:
+    options = ("--pod-capacity", "requests=70", "--length", "2h", "--no-cache", "-o", "csv")
+    done = run("--export", str(export), "--hpa", str(manifest), *options)
+    head, *rows = csv.reader(io.StringIO(done.stdout))
+    empty = [name for name, *column in zip(head, *rows, strict=True) if not any(column)]
+    assert not [name for name in empty if "money" not in name], "there are no prices"
 
 
 def test_an_export_with_a_manifest_becomes_a_report(export: Path, manifest: Path, tmp_path: Path) -> None:
