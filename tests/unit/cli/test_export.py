@@ -94,7 +94,7 @@ def test_a_table_is_a_panel_in_one_line(tmp_path: Path, suffix: str) -> None:
     frame, path = pd.concat(rows), tmp_path / f"demand{suffix}"
     frame.to_csv(path) if suffix == ".csv" else frame.to_parquet(path)
     panel = notebook.exported(path, "memory")
-    assert (panel.keys, panel.length, panel.step) == (("shop/web",), 24, timedelta(minutes=5))
+    assert (panel.keys, panel.length, panel.step) == (("shop/Deployment/web",), 24, timedelta(minutes=5))
 
 
 def test_a_name_that_matches_nothing_is_told_and_writes_nothing(tmp_path: Path) -> None:

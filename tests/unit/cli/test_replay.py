@@ -131,7 +131,7 @@ def test_an_export_may_have_a_column_a_workload(tmp_path: Path, manifest: Path) 
     refused = tmp_path / "other.csv"
     refused.write_text("at,shop/web\n1,2\n", encoding="utf-8")
     done = run("--export", str(refused))
-    assert "one column a workload beside a column of the time" in str(done.exception)
+    assert "one column a workload beside the time" in str(done.exception)
 
 
 def test_a_prometheus_that_is_named_is_asked_and_never_left_aside_for_the_bundled_load(export: Path) -> None:
