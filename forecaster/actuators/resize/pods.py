@@ -296,8 +296,8 @@ def resizable_pod(document: Document, owner_of: Callable[[WorkloadId], WorkloadI
 
 def _writers(managers: Sequence[Document]) -> frozenset[str]:
     """Field managers that resized the pod, without those that did before our marks: its own size has theirs."""
-    ours = (entry for entry in managers if entry.get("manager") == MANAGER and not entry.get("subresource"))
-    marked = max((entry.get("time", "") for entry in ours), default="")
+    own_marks = (entry for entry in managers if entry.get("manager") == MANAGER and not entry.get("subresource"))
+    marked = max((entry.get("time", "") for entry in own_marks), default="")
     resized = [
         (entry.get("manager", ""), entry.get("time", marked))
         for entry in managers

@@ -230,8 +230,8 @@ def live_scale(workload: Object, kind: str) -> LiveScale:
 
 def _writers(managers: Sequence[ManagedFields]) -> frozenset[str]:
     """Field managers that own the count, without those that own it since before our marks: ours was not written yet."""
-    ours = (entry.at for entry in managers if entry.manager == MANAGER and not entry.subresource)
-    marked = max(filter(None, ours), default=marks.LONG_AGO)
+    own_marks = (entry.at for entry in managers if entry.manager == MANAGER and not entry.subresource)
+    marked = max(filter(None, own_marks), default=marks.LONG_AGO)
     owning = [entry for entry in managers if entry.fields_v1.spec.replicas is not None]
     return frozenset(entry.manager for entry in owning if entry.manager == MANAGER or (entry.at or marked) >= marked)
 
