@@ -98,8 +98,10 @@ def behind(plane: ControlPlane, live: LiveCluster, faulty: FaultyApiServer, mode
 
 @pytest.fixture
 def web(plane: ControlPlane, live: LiveCluster, namespace: str) -> str:
-    """A namespace with a Deployment of one pod."""
+    """A namespace with a Deployment of one pod, older than a second: field managers' times are whole ones."""
     plane.api.create(deployment("web", 1), namespace)
+    created = plane.api.get(f"/apis/apps/v1/namespaces/{namespace}/deployments/web")["metadata"]["creationTimestamp"]
+    wait_until(lambda: f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}" > created, what="the next second")
     wait_until(lambda: replicas(plane.api, "web", namespace).ready == 1, what="a pod")
     wait_until(
         lambda: any(key[0] == namespace and pod.ready for key, pod in live.pods.objects.items()), what="its watch"
