@@ -140,8 +140,9 @@ class HistoryRing:
         for part in parts:
             rows = self._values[row : row + len(part), self.columns - keep :]
             rows[...] = part[:, len(answered) - keep :]
-            filled |= np.isfinite(rows).any(axis=0)
-            self._last_known[row : row + len(part)] = _last_known_columns(np.isfinite(rows), self._last - keep + 1)
+            known = np.isfinite(rows)
+            filled |= known.any(axis=0)
+            self._last_known[row : row + len(part)] = _last_known_columns(known, self._last - keep + 1)
             row += len(part)
         self._answered[self.columns - keep :] = answered[len(answered) - keep :] & filled
 
