@@ -190,7 +190,7 @@ class LiveStatuses:
 
 @dataclass(slots=True)
 class StatusWriter:
-    """Receives the offers of a cycle."""
+    """Writes the status of each PredictiveAutoscaler from the offers of a cycle, and its Events."""
 
     write: Callable[[AutoscalerWrite], None]
     """Writes one status, then its Events. Raises ApiError."""
@@ -307,7 +307,7 @@ def write_policy_status(client: ApiClient, write: PolicyStatusWrite) -> None:
 
 @dataclass(slots=True)
 class PolicyStatusWriter:
-    """Receives the offers of a cycle."""
+    """Writes the status of each PredictivePolicy where its selection has changed; a thread computes it."""
 
     write: Callable[[PolicyStatusWrite], None]
     """Writes one status, then its Events. Raises ApiError."""

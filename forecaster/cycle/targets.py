@@ -119,7 +119,7 @@ def _sizes(ids: Iterable[WorkloadId]) -> Counter[str]:
 
 
 def _alone(known: Iterable[WorkloadId], missing: Iterable[WorkloadId]) -> str:
-    """Return the namespace whose owner deletes alone: it lost the most, and of the others hardly any is missing."""
+    """Return the namespace that alone is being emptied: it lost the most, and of the others hardly any is missing."""
     listed, gone = (Counter(id_.namespace for id_ in ids) for ids in (known, missing))
     namespace, most = gone.most_common(1)[0]
     others, others_gone = listed.total() - listed[namespace], gone.total() - most
