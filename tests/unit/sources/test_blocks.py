@@ -144,7 +144,7 @@ def test_a_series_becomes_a_row() -> None:
 
 
 def test_a_workload_named_twice_has_one_row_with_the_larger_values() -> None:
-    """A query of one's own with a label too many; the smaller value would be the more dangerous mistake."""
+    """A query in the settings may have a label too many; using the smaller value would be more dangerous."""
     made = block((WEB | {"x": "1"}, [(T0, "1"), (T0 + 60, "5")]), (WEB | {"x": "2"}, [(T0, "3")]))
     assert made.values.tolist() == [[3.0, 5.0]]
     assert made.warnings == ("cpu: 1 series name a workload that another one names; the larger value was used",)
@@ -177,10 +177,10 @@ def test_a_name_that_makes_lines_or_is_a_formula_of_a_spreadsheet_is_none(label:
 
 
 def test_the_same_labels_are_the_same_workload_object() -> None:
-    one, again = (Series(msgspec.Raw(msgspec.json.encode(WEB))) for _ in range(2))
-    assert owner_of(one) == workload_of(one.metric)
-    assert owner_of(one) is owner_of(again)
-    assert owner_of(Series(msgspec.Raw(msgspec.json.encode(WEB | {"workload": "cart"})))) != owner_of(one)
+    first, second = (Series(msgspec.Raw(msgspec.json.encode(WEB))) for _ in range(2))
+    assert owner_of(first) == workload_of(first.metric)
+    assert owner_of(first) is owner_of(second)
+    assert owner_of(Series(msgspec.Raw(msgspec.json.encode(WEB | {"workload": "cart"})))) != owner_of(first)
 
 
 @pytest.mark.parametrize("labels", [b'{"namespace":1}', b'["shop"]', b'{"namespace":"\xff"}'])

@@ -50,10 +50,10 @@ def path(tmp_path: Path) -> Path:
 
 def with_member(path: Path, name: str, content: bytes) -> Path:
     with zipfile.ZipFile(path) as old:
-        members = {one: old.read(one) for one in old.namelist()}
+        members = {member: old.read(member) for member in old.namelist()}
     with zipfile.ZipFile(path, "w") as new:
-        for one, text in {**members, name: content}.items():
-            new.writestr(one, text)
+        for member, text in {**members, name: content}.items():
+            new.writestr(member, text)
     return path
 
 
@@ -64,10 +64,10 @@ def array(values: np.ndarray, *, pickled: bool = False) -> bytes:
 
 
 def test_what_is_written_is_read_again(path: Path) -> None:
-    found = read_bundle(path)
-    assert found.manifest == bundle().manifest
-    np.testing.assert_array_equal(found.values[CPU], bundle().values[CPU])
-    assert (found.decisions, found.changes) == ([{"name": "web"}], [{"at": "x"}])
+    restored = read_bundle(path)
+    assert restored.manifest == bundle().manifest
+    np.testing.assert_array_equal(restored.values[CPU], bundle().values[CPU])
+    assert (restored.decisions, restored.changes) == ([{"name": "web"}], [{"at": "x"}])
     assert not list(path.parent.glob("*.part"))
 
 
@@ -95,9 +95,11 @@ def test_a_damaged_or_forged_bundle_is_refused(path: Path, name: str, content: b
 
 def test_a_bundle_of_another_format_says_so(path: Path) -> None:
     with zipfile.ZipFile(path) as archive:
-        told = json.loads(archive.read("manifest.json"))
+        manifest = json.loads(archive.read("manifest.json"))
     with pytest.raises(SourceRefused, match="of format 'forecaster-export/9'"):
-        read_bundle(with_member(path, "manifest.json", json.dumps({**told, "format": "forecaster-export/9"}).encode()))
+        read_bundle(
+            with_member(path, "manifest.json", json.dumps({**manifest, "format": "forecaster-export/9"}).encode())
+        )
 
 
 @pytest.mark.parametrize(
@@ -112,9 +114,9 @@ def test_a_bundle_of_another_format_says_so(path: Path) -> None:
 )
 def test_a_span_that_no_export_has_is_refused(path: Path, field: str, value: object, fault: str) -> None:
     with zipfile.ZipFile(path) as archive:
-        told = json.loads(archive.read("manifest.json"))
+        manifest = json.loads(archive.read("manifest.json"))
     with pytest.raises(SourceRefused, match=fault):
-        read_bundle(with_member(path, "manifest.json", json.dumps({**told, field: value}).encode()))
+        read_bundle(with_member(path, "manifest.json", json.dumps({**manifest, field: value}).encode()))
 
 
 def test_a_bundle_with_a_password_is_refused(path: Path) -> None:
@@ -127,8 +129,8 @@ def test_a_bundle_with_a_password_is_refused(path: Path) -> None:
 
 def test_what_is_no_demand_is_a_gap(path: Path) -> None:
     values = array(np.array([[-1, np.inf, np.nan, 3]], np.float32))
-    found = read_bundle(with_member(path, "history/cpu.npy", values)).values[CPU]
-    np.testing.assert_array_equal(found, np.array([[np.nan, np.nan, np.nan, 3]], np.float32))
+    demand = read_bundle(with_member(path, "history/cpu.npy", values)).values[CPU]
+    np.testing.assert_array_equal(demand, np.array([[np.nan, np.nan, np.nan, 3]], np.float32))
 
 
 def test_what_is_no_zip_is_refused(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What becomes of every way in which a server can fail to answer."""
+"""Every way in which a server can fail to answer ends in an error that names it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def ask(url: str, **settings: Any) -> QueryAnswer:
 
 
 def replying(*replies: Reply) -> Callable[[Asked], Reply]:
-    """These replies in order, the last one for ever."""
+    """Return a responder that gives these replies in order, and repeats the last one."""
     left = list(replies)
     return lambda _: left.pop(0) if len(left) > 1 else left[0]
 
@@ -47,10 +47,10 @@ def replying(*replies: Reply) -> Callable[[Asked], Reply]:
 def test_a_query_travels_as_a_form_and_asks_for_no_compression() -> None:
     with Server(replying(vector())) as server:
         ask(server.url, read_timeout_seconds=30)
-    (asked,) = server.asked
-    assert (asked.method, asked.path) == ("POST", "/api/v1/query")
-    assert asked.form == {"query": "up", "time": f"{AT.timestamp():.3f}", "nocache": "1", "timeout": "29.000"}
-    assert asked.headers["Accept-Encoding"] == "identity"
+    (request,) = server.asked
+    assert (request.method, request.path) == ("POST", "/api/v1/query")
+    assert request.form == {"query": "up", "time": f"{AT.timestamp():.3f}", "nocache": "1", "timeout": "29.000"}
+    assert request.headers["Accept-Encoding"] == "identity"
 
 
 def test_a_path_prefix_is_kept() -> None:
@@ -76,7 +76,7 @@ def test_warnings_and_infos_of_the_server_are_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("envelope", "said"),
+    ("envelope", "remark"),
     [
         ({"isPartial": True}, "calls its answer partial"),
         (
@@ -88,15 +88,15 @@ def test_warnings_and_infos_of_the_server_are_kept() -> None:
     ],
     ids=["victoria-metrics", "thanos", "prometheus", "whole"],
 )
-def test_a_server_without_all_of_its_stores_says_so(envelope: dict[str, Any], said: str) -> None:
+def test_a_server_without_all_of_its_stores_says_so(envelope: dict[str, Any], remark: str) -> None:
     with Server(replying(vector(({"a": "b"}, "1"), **envelope))) as server:
-        found = ask(server.url).partial
-    assert said in found
-    assert bool(found) == bool(said)
+        partial = ask(server.url).partial
+    assert remark in partial
+    assert bool(partial) == bool(remark)
 
 
 @pytest.mark.parametrize(
-    ("reply", "said"),
+    ("reply", "message"),
     [
         (page(200, "<html><title>Login</title></html>"), "not an answer of the Prometheus API .*Login"),
         (Reply(body=vector(({"a": "b"}, "1")).body[:-20]), "not an answer"),
@@ -110,8 +110,8 @@ def test_a_server_without_all_of_its_stores_says_so(envelope: dict[str, Any], sa
     ],
     ids=["html", "half", "empty", "binary", "scalar", "404", "400", "422", "302-without-target"],
 )
-def test_what_is_no_answer_is_refused_with_what_came_instead(reply: Reply, said: str) -> None:
-    with Server(replying(reply)) as server, pytest.raises(SourceRefused, match=said) as caught:
+def test_what_is_no_answer_is_refused_with_what_came_instead(reply: Reply, message: str) -> None:
+    with Server(replying(reply)) as server, pytest.raises(SourceRefused, match=message) as caught:
         ask(server.url)
     assert "query 'cpu'" in str(caught.value)
     assert server.url in str(caught.value)
@@ -174,7 +174,7 @@ def test_a_server_that_cannot_now_is_unavailable(status: int) -> None:
 def test_what_may_pass_is_asked_again(status: int) -> None:
     with Server(replying(page(status, "busy"), page(status, "busy"), vector(({"a": "b"}, "1")))) as server:
         assert len(ask(server.url, retries=2).series) == 1
-    assert [asked.form["query"] for asked in server.asked] == ["up"] * 3
+    assert [request.form["query"] for request in server.asked] == ["up"] * 3
 
 
 def test_patience_ends() -> None:
@@ -214,8 +214,8 @@ class TestAServerThatSaysWhenToAskAgain:
 
     @staticmethod
     def in_json(status: int, after: str) -> Reply:
-        said = verdict(status, "too_many_requests", "too many outstanding requests")
-        return Reply(status, said.body, {"Content-Type": "application/json", "Retry-After": after})
+        answer = verdict(status, "too_many_requests", "too many outstanding requests")
+        return Reply(status, answer.body, {"Content-Type": "application/json", "Retry-After": after})
 
 
 def test_too_many_samples_ask_for_a_smaller_question() -> None:
@@ -277,7 +277,7 @@ def dripping(total: int, *, pause: float) -> type[BaseHTTPRequestHandler]:
 
 
 def test_the_whole_answer_has_one_deadline() -> None:
-    """Each byte comes well within the time-out of a read; all of them would take ten seconds."""
+    """Each byte arrives well within the time-out of a read; the whole answer would take ten seconds."""
     with Running(dripping(200, pause=0.05), None) as server:
         began = time.monotonic()
         with pytest.raises(SourceTimeout, match="no answer in time"):
@@ -300,7 +300,7 @@ def test_a_token_is_read_again_when_its_file_changes(tmp_path: Path) -> None:
             client.ask(at_instant("query", "up", AT))
             token.write_text("the second\n", encoding="utf-8")
             client.ask(at_instant("query", "up", AT))
-    assert [asked.headers["Authorization"] for asked in server.asked] == ["Bearer first", "Bearer the second"]
+    assert [request.headers["Authorization"] for request in server.asked] == ["Bearer first", "Bearer the second"]
 
 
 def test_a_missing_token_file_is_named(tmp_path: Path) -> None:
@@ -316,8 +316,8 @@ def test_basic_authentication_takes_its_password_from_a_file(tmp_path: Path) -> 
     assert server.asked[0].headers["Authorization"] == "Basic YWxpOm9wZW4gc2VzYW1l"
 
 
-def test_nobody_is_named_who_was_not_stated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Credentials in the user's .netrc are not ours to send."""
+def test_credentials_that_no_setting_states_are_not_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The user's .netrc is for other programs."""
     (tmp_path / "netrc").write_text("machine localhost login me password mine", encoding="utf-8")
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     with Server(replying(vector())) as server:

@@ -68,7 +68,7 @@ def test_series_become_nodes_pods_and_the_namespace_s_rules() -> None:
         {"cpu": 500, "memory": 2**30},
         500_000_000,
     )
-    assert [one.name for one in cluster.templates[WEB].containers] == ["app", "idle"]
+    assert [container.name for container in cluster.templates[WEB].containers] == ["app", "idle"]
     assert cluster.templates[WEB].containers[0].resources.limits == {"memory": 2**30 * 1000}
     assert (cluster.limit_ranges or {})["shop"][0].items[0].max == {"cpu": 2000}
     assert (cluster.quotas or {})["shop"][0].used == {"requests.cpu": 4500}
@@ -87,10 +87,10 @@ def test_every_query_is_filled_in() -> None:
 
 
 def test_a_stateful_set_is_rolled_out_without_a_pod_more() -> None:
-    """kube-state-metrics tells surge of Deployments only; 1.1 cores are used at most, of 1.2 that may be."""
+    """kube-state-metrics has the surge of Deployments only; at most 1.1 of the 1.2 cores of the quota are used."""
     state = workload("state", replicas=2, autoscaler=None)
     state = replace(state, id=state.id._replace(kind="StatefulSet"))
     quotas = {"shop": (quota({"requests.cpu": "1200m"}, {"requests.cpu": "1"}),)}
     known = replace(read_cluster(answered, Queries().rendered), quotas=quotas, templates={state.id: pod()})
-    found = prove({"app": block("600m", "1Gi")}, known.context_of(state, 2)).findings
-    assert [str(one) for one in found if one.rule == "ResourceQuota"] == ["ResourceQuota: passes"]
+    findings = prove({"app": block("600m", "1Gi")}, known.context_of(state, 2)).findings
+    assert [str(finding) for finding in findings if finding.rule == "ResourceQuota"] == ["ResourceQuota: passes"]

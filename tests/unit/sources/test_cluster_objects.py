@@ -24,10 +24,10 @@ APP = given.container("app", {"cpu": "500m", "memory": "1Gi"})
 
 @pytest.fixture
 def read(tmp_path: Path):  # noqa: ANN201  a function of any objects
-    def of(*items: given.Wire) -> Cluster:
+    def read_objects(*items: given.Wire) -> Cluster:
         return read_cluster([given.written(tmp_path / "cluster.json", *items)])
 
-    return of
+    return read_objects
 
 
 def test_a_pod_is_its_deployment_s_through_the_replica_set(read) -> None:  # noqa: ANN001
@@ -36,7 +36,7 @@ def test_a_pod_is_its_deployment_s_through_the_replica_set(read) -> None:  # noq
         given.pod("shop", "web-1", "n1", APP, owner=("ReplicaSet", "web-7d9f")),
         given.node("n1"),
     )
-    assert [(one.workload, one.requests) for one in cluster.residents] == [
+    assert [(pod.workload, pod.requests) for pod in cluster.residents] == [
         ("shop/Deployment/web", {"cpu": 500, "memory": 2**30})
     ]
     assert WEB in cluster.running
@@ -46,7 +46,7 @@ def test_a_template_keeps_every_container_and_its_priority(read) -> None:  # noq
     web = given.deployment("shop", "web", APP, given.container("proxy", {"cpu": "100m"}))
     web["spec"]["template"]["spec"]["priorityClassName"] = "important"
     cluster = read(web, {"kind": "PriorityClass", "metadata": given.meta("important"), "value": 1000})
-    assert [one.name for one in cluster.templates[WEB].containers] == ["app", "proxy"]
+    assert [container.name for container in cluster.templates[WEB].containers] == ["app", "proxy"]
     assert cluster.templates[WEB].priority == 1000
 
 
@@ -90,7 +90,7 @@ def test_the_server_is_at_least_as_new_as_its_newest_kubelet(read) -> None:  # n
 def test_an_object_that_cannot_be_read_is_named_and_the_others_go_on(read) -> None:  # noqa: ANN001
     broken = given.node("n2", cpu="four")
     cluster = read(given.node("n1"), broken)
-    assert [one.name for one in cluster.nodes or ()] == ["n1"]
+    assert [node.name for node in cluster.nodes or ()] == ["n1"]
     assert cluster.faults == (
         (
             "node n2: not a node as the API writes it: 'four': quantities are a decimal number and a suffix, "
@@ -116,11 +116,11 @@ def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
 
 
 def test_headroom_pods_are_in_nobody_s_way(read) -> None:  # noqa: ANN001
-    """Else what keeps capacity warm would count as demand, and shrink itself."""
+    """If these pods counted as demand, the headroom would shrink itself."""
     warm = given.pod("ops", "w", "n1", APP, owner=("ReplicaSet", "forecaster-headroom-web-5c"))
     cluster = read(given.node("n1"), warm, given.pod("shop", "web-1", "n1", APP))
     assert len(cluster.residents) == 2
-    assert [one.name for one in cluster.lasting] == ["shop/web-1"]
+    assert [pod.name for pod in cluster.lasting] == ["shop/web-1"]
     assert cluster.occupancy is not None
     assert cluster.occupancy.pods("n1") == 1
 
@@ -128,17 +128,17 @@ def test_headroom_pods_are_in_nobody_s_way(read) -> None:  # noqa: ANN001
 def test_the_template_of_a_cron_job_is_that_of_its_jobs(read) -> None:  # noqa: ANN001
     backup = WorkloadId("shop", "CronJob", "backup")
     cluster = read(given.cron_job("shop", "backup", APP))
-    assert [one.name for one in cluster.templates[backup].containers] == ["app"]
+    assert [container.name for container in cluster.templates[backup].containers] == ["app"]
     assert cluster.rollouts[backup] == Rollout(), "a quota has to hold a run beside all that is charged now"
 
 
 def test_a_node_has_the_memory_that_the_kernel_counts_by(read) -> None:  # noqa: ANN001
-    """A gibibyte of sixteen is a sixteenth of it, however little of it pods may request."""
+    """Scores are shares of the capacity of 16 GiB, although pods may request only 12."""
     node = given.node("n1", memory="12Gi")
     node["status"]["capacity"] = {"cpu": "4", "memory": "16Gi"}
     cluster = read(given.deployment("shop", "web", APP), node)
     context = cluster.context_of(Workload(WEB, 3, 3, Resources()), 3)
     proof = prove({"app": block("500m", "2Gi")}, context)
-    assert [one.message for one in proof.findings if one.rule == "oom_score_adj"] == [
+    assert [finding.message for finding in proof.findings if finding.rule == "oom_score_adj"] == [
         "app: 938 → 875 on n1, less exposed when the node runs out of memory"
     ]

@@ -77,7 +77,7 @@ def row(source: PrometheusSource, signal: Signal, first: int, last: int, step: i
 
 
 def test_a_rate_is_the_mean_over_its_window(source: PrometheusSource) -> None:
-    """Two minutes for one-minute points, five for five-minute points."""
+    """The window is two minutes for one-minute points, five for five-minute points."""
     assert row(source, CPU_SIGNAL, 1, 3) == [0.5, 1.5, 2.5]
     assert row(source, CPU_SIGNAL, 5, 15, step=5) == [3.0, 8.0, 13.0]
 
@@ -103,9 +103,9 @@ def test_beyond_the_recording_nobody_is_known(source: PrometheusSource) -> None:
 
 def test_the_inventory_is_the_fleet_of_this_moment(source: PrometheusSource, fleet: RecordedFleet) -> None:
     fleet.scale(WEB, 7, ready_replicas=3, at=at(5))
-    found = source.inventory(at(5))
-    assert found.faults == ()
-    assert found.workloads == tuple(sorted(fleet.workloads(), key=lambda one: one.id))
+    inventory = source.inventory(at(5))
+    assert inventory.faults == ()
+    assert inventory.workloads == tuple(sorted(fleet.workloads(), key=lambda workload: workload.id))
     assert (fleet[WEB].replicas, fleet[WEB].ready_replicas) == (7, 3)
 
 
@@ -120,7 +120,7 @@ def test_namespaces_narrow_what_is_served(fleet: RecordedFleet) -> None:
     with EmbeddedPrometheus(RECORDING, queries, fleet) as endpoint:
         source = PrometheusSource(PrometheusSettings(url=endpoint.url), queries)
         assert source.latest(CPU_SIGNAL, at(0)).ids == (DB,)
-        assert [one.id for one in source.inventory(at(0)).workloads] == [DB]
+        assert [workload.id for workload in source.inventory(at(0)).workloads] == [DB]
         source.close()
 
 
@@ -132,7 +132,7 @@ CPU = Queries().signal(CPU_SIGNAL)
 
 
 @pytest.mark.parametrize(
-    ("parameters", "said"),
+    ("parameters", "fault"),
     [
         ({"query": "up", "time": 0}, "answers only the queries"),
         ({"time": 0}, '"query": missing'),
@@ -142,25 +142,25 @@ CPU = Queries().signal(CPU_SIGNAL)
     ],
 )
 def test_what_is_not_understood_gets_the_error_of_the_api(
-    endpoint: EmbeddedPrometheus, parameters: dict[str, Any], said: str
+    endpoint: EmbeddedPrometheus, parameters: dict[str, Any], fault: str
 ) -> None:
     reply = ask(endpoint, "/api/v1/query", **parameters)
     assert reply.status_code == 400
     assert reply.json()["errorType"] == "bad_data"
-    assert said in reply.json()["error"]
+    assert fault in reply.json()["error"]
 
 
 @pytest.mark.parametrize(
-    ("span", "said"),
+    ("span", "fault"),
     [((0, 60, 0), "step"), ((60, 0, 60), "end"), ((0, 60 * 11_000, 60), "11,000 points")],
 )
 def test_ranges_have_the_limits_of_prometheus(
-    endpoint: EmbeddedPrometheus, span: tuple[int, int, int], said: str
+    endpoint: EmbeddedPrometheus, span: tuple[int, int, int], fault: str
 ) -> None:
     start, end, step = span
     reply = ask(endpoint, "/api/v1/query_range", query=CPU, start=start, end=end, step=step)
     assert reply.status_code == 400
-    assert said in reply.json()["error"]
+    assert fault in reply.json()["error"]
 
 
 def test_get_and_post_answer_the_same(endpoint: EmbeddedPrometheus) -> None:
@@ -177,6 +177,6 @@ def test_it_says_that_it_is_ready_and_what_it_is(endpoint: EmbeddedPrometheus) -
 
 
 def test_a_week_of_history_takes_no_time_worth_mentioning(source: PrometheusSource) -> None:
-    """Twenty recorded minutes within a week that was asked for."""
+    """Only twenty minutes of the requested week are recorded."""
     blocks = list(source.history(CPU_SIGNAL, at(0) - timedelta(days=7), at(19), 5 * MINUTE))
     assert sum(block.values.shape[1] for block in blocks) == 7 * 288 + 4

@@ -24,15 +24,15 @@ def read(folder: Path, text: str) -> Exported:
 
 
 def test_a_sample_describes_the_minute_that_it_begins(tmp_path: Path) -> None:
-    found = read(tmp_path, "timestamp,value\n2026-03-01T12:01:00Z,2\n2026-03-01T12:00:00Z,1\n")
-    assert found.start == datetime(2026, 3, 1, 12, 1, tzinfo=UTC)
-    assert found.values[CPU].tolist() == [[1.0, 2.0]]
-    assert found.ids == (WorkloadId("default", "Deployment", "series"),)
+    export = read(tmp_path, "timestamp,value\n2026-03-01T12:01:00Z,2\n2026-03-01T12:00:00Z,1\n")
+    assert export.start == datetime(2026, 3, 1, 12, 1, tzinfo=UTC)
+    assert export.values[CPU].tolist() == [[1.0, 2.0]]
+    assert export.ids == (WorkloadId("default", "Deployment", "series"),)
 
 
 def test_a_coarser_sample_describes_every_minute_of_its_time(tmp_path: Path) -> None:
-    found = read(tmp_path, "timestamp,value\n2026-03-01T12:00:00Z,1\n2026-03-01T12:02:00Z,3\n")
-    assert found.values[CPU].tolist() == [[1.0, 1.0, 3.0, 3.0]]
+    export = read(tmp_path, "timestamp,value\n2026-03-01T12:00:00Z,1\n2026-03-01T12:02:00Z,3\n")
+    assert export.values[CPU].tolist() == [[1.0, 1.0, 3.0, 3.0]]
 
 
 def test_a_sample_that_is_missing_is_a_gap(tmp_path: Path) -> None:
@@ -43,25 +43,25 @@ def test_a_sample_that_is_missing_is_a_gap(tmp_path: Path) -> None:
 
 
 def test_workloads_and_signals_have_columns_of_their_own(tmp_path: Path) -> None:
-    found = read(
+    export = read(
         tmp_path,
         "timestamp,workload,signal,value\n"
         "2026-03-01T12:00:00Z,shop/web,cpu,1\n2026-03-01T12:00:00Z,shop/web,requests,50\n"
         "2026-03-01T12:00:00Z,shop/api,cpu,2\n",
     )
-    assert [str(id_) for id_ in found.ids] == ["shop/api", "shop/web"]
-    assert found.values[CPU].tolist() == [[2.0], [1.0]]
-    assert np.isnan(found.values[REQUESTS][0, 0])
+    assert [str(id_) for id_ in export.ids] == ["shop/api", "shop/web"]
+    assert export.values[CPU].tolist() == [[2.0], [1.0]]
+    assert np.isnan(export.values[REQUESTS][0, 0])
 
 
 def test_a_column_a_workload_is_read_as_grafana_exports_it(tmp_path: Path) -> None:
-    found = read(
+    export = read(
         tmp_path,
         'Time,"{namespace=""shop"", workload=""web""}",shop/api\n2026-03-01 12:00:00,1,\n2026-03-01 12:01:00,2,5\n',
     )
-    assert [str(id_) for id_ in found.ids] == ["shop/api", "shop/web"]
-    assert found.values[CPU][1].tolist() == [1.0, 2.0]
-    assert np.isnan(found.values[CPU][0, 0])
+    assert [str(id_) for id_ in export.ids] == ["shop/api", "shop/web"]
+    assert export.values[CPU][1].tolist() == [1.0, 2.0]
+    assert np.isnan(export.values[CPU][0, 0])
 
 
 def test_of_two_names_for_one_thing_the_plainer_one_is_read(tmp_path: Path) -> None:
@@ -89,9 +89,9 @@ def test_parquet_may_have_its_instants_as_index_and_any_name(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("fraction", [1, 10**3, 10**6, 10**9], ids=["seconds", "ms", "us", "ns"])
 def test_instants_may_be_numbers_since_1970(tmp_path: Path, fraction: int) -> None:
-    found = read(tmp_path, f"timestamp,value\n{1772366400 * fraction},1\n{1772366460 * fraction},2\n")
-    assert found.start.isoformat() == "2026-03-01T12:01:00+00:00"
-    assert found.values[CPU].tolist() == [[1.0, 2.0]]
+    export = read(tmp_path, f"timestamp,value\n{1772366400 * fraction},1\n{1772366460 * fraction},2\n")
+    assert export.start.isoformat() == "2026-03-01T12:01:00+00:00"
+    assert export.values[CPU].tolist() == [[1.0, 2.0]]
 
 
 @pytest.mark.parametrize("first", ["2026-03-01T12:00:00.5Z", "2026-03-01 12:00:00 UTC", "2026/03/01 13:00:00+01:00"])
@@ -117,8 +117,8 @@ def test_the_names_that_a_panel_has_are_read_again(tmp_path: Path) -> None:
 
 
 def test_instants_may_be_of_several_time_zones_as_where_clocks_change(tmp_path: Path) -> None:
-    found = read(tmp_path, "timestamp,value\n2026-03-29T01:59:00+01:00,1\n2026-03-29T03:00:00+02:00,2\n")
-    assert found.values[CPU].tolist() == [[1.0, 2.0]]
+    export = read(tmp_path, "timestamp,value\n2026-03-29T01:59:00+01:00,1\n2026-03-29T03:00:00+02:00,2\n")
+    assert export.values[CPU].tolist() == [[1.0, 2.0]]
 
 
 @pytest.mark.parametrize(

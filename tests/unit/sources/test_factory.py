@@ -1,4 +1,4 @@
-"""A source is one file and one line: the one that CONTRIBUTING.md shows is written, named in the table and run."""
+"""A source is one file and one line: the example in CONTRIBUTING.md is written, named in the table and run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 
 @pytest.fixture
 def still(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    """The module of the page, and its line in the table."""
+    """Import the example of CONTRIBUTING.md, and add its line to the table of sources."""
     (code,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
     path = tmp_path / "still.py"
     path.write_text(code)
@@ -47,10 +47,10 @@ def still(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 def test_the_source_of_the_page_feeds_a_cycle(tmp_path: Path) -> None:
     given = {"source": {"kind": "still", "options": {"pods": 5, "cores": 2.0}}, "state": {"directory": str(tmp_path)}}
     settings = parse(given | {"policy": {"horizontal": {"gate": False}}, "forecast": {"model": "prior"}}, "test")
-    (found,) = single_cycle(settings, NOON).run(NOON).recommendations
-    assert (found.id.name, found.replicas_now) == ("still", 5)
-    assert found.signals[0].measured == 2.0
-    assert found.signals[0].forecast is not None
+    (recommendation,) = single_cycle(settings, NOON).run(NOON).recommendations
+    assert (recommendation.id.name, recommendation.replicas_now) == ("still", 5)
+    assert recommendation.signals[0].measured == 2.0
+    assert recommendation.signals[0].forecast is not None
 
 
 def test_the_source_of_the_page_keeps_to_the_grid(still: ModuleType) -> None:

@@ -29,17 +29,17 @@ ROLE = "arn:aws:iam::123456789012:role/forecaster"
 KEYS = {"ASIAFIRST": "first secret", "ASIASECOND": "second secret"}
 
 
-def recomputed(asked: Asked) -> bool:
-    """Whether a request carries the signature that AWS computes from the same request and the secret of its key."""
-    fields = dict(part.split("=", 1) for part in asked.headers["Authorization"].split(" ", 1)[1].split(", "))
+def recomputed(request: Asked) -> bool:
+    """Whether a request carries the signature that AWS computes from its content and the secret of its key."""
+    fields = dict(part.split("=", 1) for part in request.headers["Authorization"].split(" ", 1)[1].split(", "))
     key_id, day, region, service, end = fields["Credential"].split("/")
-    lowered = {name.lower(): value for name, value in asked.headers.items()}
+    lowered = {name.lower(): value for name, value in request.headers.items()}
     names = fields["SignedHeaders"].split(";")
     head = "".join(f"{name}:{lowered[name]}\n" for name in names)
-    body = hashlib.sha256(asked.body).hexdigest()
-    request = f"{asked.method}\n{asked.path}\n\n{head}\n{fields['SignedHeaders']}\n{body}"
+    body = hashlib.sha256(request.body).hexdigest()
+    canonical = f"{request.method}\n{request.path}\n\n{head}\n{fields['SignedHeaders']}\n{body}"
     scope = f"{day}/{region}/{service}/{end}"
-    text = f"AWS4-HMAC-SHA256\n{lowered['x-amz-date']}\n{scope}\n{hashlib.sha256(request.encode()).hexdigest()}"
+    text = f"AWS4-HMAC-SHA256\n{lowered['x-amz-date']}\n{scope}\n{hashlib.sha256(canonical.encode()).hexdigest()}"
     key = b"AWS4" + KEYS[key_id].encode()
     for part in (day, region, service, end):
         key = hmac.new(key, part.encode(), hashlib.sha256).digest()
@@ -52,7 +52,7 @@ def query(url: str, provider: str) -> None:
         client.ask(at_instant("query", "up", NOW))
 
 
-def sent(url: str, auth: requests.auth.AuthBase) -> requests.Response:
+def post_query(url: str, auth: requests.auth.AuthBase) -> requests.Response:
     return requests.post(f"{url}/workspaces/ws-1/api/v1/query", data={"query": 'up{a="b c"}'}, auth=auth, timeout=5)
 
 
@@ -68,14 +68,14 @@ class Aws:
     def __init__(self) -> None:
         self.given: list[str] = []
 
-    def __call__(self, asked: Asked) -> Reply:
-        if asked.path == "/credentials":
-            assert asked.headers["Authorization"] == "the pod's token"
+    def __call__(self, request: Asked) -> Reply:
+        if request.path == "/credentials":
+            assert request.headers["Authorization"] == "the pod's token"
             return self._json(self._next())
-        if asked.form.get("Action") == "AssumeRoleWithWebIdentity":
-            assert (asked.form["RoleArn"], asked.form["WebIdentityToken"]) == (ROLE, "the pod's token")
+        if request.form.get("Action") == "AssumeRoleWithWebIdentity":
+            assert (request.form["RoleArn"], request.form["WebIdentityToken"]) == (ROLE, "the pod's token")
             return self._xml(self._next())
-        if not recomputed(asked) or "x-amz-security-token" not in asked.headers["Authorization"]:
+        if not recomputed(request) or "x-amz-security-token" not in request.headers["Authorization"]:
             return page(403, "SignatureDoesNotMatch")
         return vector()
 
@@ -112,11 +112,11 @@ class TestAws:
             auth = cloud_identity("aws-sigv4", server.url, environment, lambda: now[0])
             for minutes, keys in ((0, 1), (54, 1), (56, 2)):
                 now[0] = NOW + timedelta(minutes=minutes)
-                assert sent(server.url, auth).status_code == 200
+                assert post_query(server.url, auth).status_code == 200
                 assert len(aws.given) == keys
 
     def test_it_signs_as_amazon_documents(self) -> None:
-        """The example `get-vanilla` of AWS' published suite."""
+        """The signature equals that of the example `get-vanilla` in the suite that AWS publishes."""
         at = datetime(2015, 8, 30, 12, 36, tzinfo=UTC)
         keys = Keys("AKIDEXAMPLE", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")
         held = Renewed(lambda now: ExpiringValue(keys, now + timedelta(hours=1)), lambda: at)
@@ -152,19 +152,19 @@ class TestAws:
                 "AWS_WEB_IDENTITY_TOKEN_FILE": token_file,
                 "AWS_ENDPOINT_URL_STS": server.url,
             }
-            with pytest.raises(SourceRefused, match=f"{ROLE}.*status 403.*compare the trust") as said:
+            with pytest.raises(SourceRefused, match=f"{ROLE}.*status 403.*compare the trust") as caught:
                 aws_keys(environment, "eu-central-1", NOW)
-        assert "the pod's token" not in str(said.value)
+        assert "the pod's token" not in str(caught.value)
 
     def test_keys_that_still_hold_serve_while_a_renewal_fails_after_a_pause(self) -> None:
-        given, tried = [ExpiringValue("first", NOW + timedelta(minutes=60))], []
+        leases, tried = [ExpiringValue("first", NOW + timedelta(minutes=60))], []
         now = [NOW]
 
         def fetch(at: datetime) -> ExpiringValue[str]:
             tried.append(at)
-            if not given:
+            if not leases:
                 raise SourceUnavailable("the token service is away")
-            return given.pop()
+            return leases.pop()
 
         held = Renewed(fetch, lambda: now[0])
         assert held.get() == "first"
@@ -186,9 +186,12 @@ class TestAws:
 @pytest.mark.parametrize("answer", ["{}", '{"AccessKeyId":"a","SecretAccessKey":"b","Token":"c","Expiration":null}'])
 def test_an_answer_without_keys_is_refused(answer: str, token_file: str) -> None:
     with Server(lambda _: page(200, answer)) as server:
-        where = {"AWS_CONTAINER_CREDENTIALS_FULL_URI": server.url, "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": token_file}
+        environment = {
+            "AWS_CONTAINER_CREDENTIALS_FULL_URI": server.url,
+            "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE": token_file,
+        }
         with pytest.raises(SourceRefused, match="without credentials"):
-            aws_keys(where, "eu-central-1", NOW)
+            aws_keys(environment, "eu-central-1", NOW)
 
 
 class Tokens:
@@ -198,12 +201,12 @@ class Tokens:
         self.path = path
         self.asked: list[Asked] = []
 
-    def __call__(self, asked: Asked) -> Reply:
-        if asked.path.partition("?")[0] == self.path:
-            self.asked.append(asked)
+    def __call__(self, request: Asked) -> Reply:
+        if request.path.partition("?")[0] == self.path:
+            self.asked.append(request)
             token = {"access_token": f"token {len(self.asked)}", "expires_in": 3600, "token_type": "Bearer"}
             return Reply(body=json.dumps(token).encode())
-        if asked.headers["Authorization"] != f"Bearer token {len(self.asked)}":
+        if request.headers["Authorization"] != f"Bearer token {len(self.asked)}":
             return page(401, "no")
         return vector()
 
@@ -220,7 +223,7 @@ def test_azure_takes_the_pods_token_for_one_of_its_own_and_renews_it(token_file:
         auth = cloud_identity("azure", server.url, environment, lambda: now[0])
         for minutes, tokens in ((0, 1), (54, 1), (56, 2)):
             now[0] = NOW + timedelta(minutes=minutes)
-            assert sent(server.url, auth).status_code == 200
+            assert post_query(server.url, auth).status_code == 200
             assert len(entra.asked) == tokens
     assert entra.asked[0].form["client_assertion"] == "the pod's token"
     assert entra.asked[0].form["scope"] == "https://prometheus.monitor.azure.com/.default"
@@ -230,7 +233,7 @@ def test_azure_takes_the_pods_token_for_one_of_its_own_and_renews_it(token_file:
 def test_azure_says_what_the_pod_lacks() -> None:
     auth = cloud_identity("azure", "https://ours.prometheus.monitor.azure.com", {})
     with pytest.raises(SourceRefused, match=r"azure\.workload\.identity/use=true"):
-        sent("http://127.0.0.1:9", auth)
+        post_query("http://127.0.0.1:9", auth)
 
 
 def test_google_gives_tokens_by_its_metadata_server() -> None:
@@ -240,7 +243,7 @@ def test_google_gives_tokens_by_its_metadata_server() -> None:
         auth = cloud_identity("gcp", server.url, environment, lambda: now[0])
         for minutes, tokens in ((0, 1), (54, 1), (56, 2)):
             now[0] = NOW + timedelta(minutes=minutes)
-            assert sent(server.url, auth).status_code == 200
+            assert post_query(server.url, auth).status_code == 200
             assert len(google.asked) == tokens
     assert google.asked[0].headers["Metadata-Flavor"] == "Google"
 
@@ -248,7 +251,7 @@ def test_google_gives_tokens_by_its_metadata_server() -> None:
 def test_no_metadata_server_is_no_answer_and_names_its_address() -> None:
     auth = cloud_identity("gcp", "http://127.0.0.1:9", {"GCE_METADATA_HOST": "127.0.0.1:9"})
     with pytest.raises(SourceUnavailable, match=r"metadata server at http://127\.0\.0\.1:9"):
-        sent("http://127.0.0.1:9", auth)
+        post_query("http://127.0.0.1:9", auth)
 
 
 REFUSALS = {"aws-sigv4": "aps:QueryMetrics", "azure": "Monitoring Data Reader", "gcp": "roles/monitoring.viewer"}
@@ -258,9 +261,9 @@ REFUSALS = {"aws-sigv4": "aps:QueryMetrics", "azure": "Monitoring Data Reader", 
 def test_what_the_server_refuses_names_the_permission_that_is_missing(
     provider: str, permission: str, token_file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def answer(asked: Asked) -> Reply:
+    def answer(request: Asked) -> Reply:
         token = json.dumps({"access_token": "a token", "expires_in": 3600}).encode()
-        return page(403, "forbidden") if asked.path == "/api/v1/query" else Reply(body=token)
+        return page(403, "forbidden") if request.path == "/api/v1/query" else Reply(body=token)
 
     with Server(answer) as server:
         given = {

@@ -16,7 +16,7 @@ HPA = {"namespace": "shop", "horizontalpodautoscaler": "web"}
 
 
 class Cluster:
-    """Says what is specified of web, and notes what was asked."""
+    """Answers queries about the specification of web, and remembers their names."""
 
     def __init__(self) -> None:
         self.most = 9.0
@@ -42,15 +42,15 @@ class Cluster:
         return rows.get(name, [])
 
     def asked_since(self) -> list[str]:
-        asked, self.asked = self.asked, []
-        return asked
+        names, self.asked = self.asked, []
+        return names
 
 
 def test_the_first_cycle_asks_for_everything() -> None:
     cluster = Cluster()
-    found = Rotation(6 * MINUTE).specifications(NOON, [WEB], cluster.ask)
-    assert found.resources == {WEB: Resources(cpu_request=0.5)}
-    assert found.autoscalers == {WEB: Autoscaler("web", 1, 9, (Target("cpu", TargetType.AVERAGE_VALUE, 0.5),))}
+    specifications = Rotation(6 * MINUTE).specifications(NOON, [WEB], cluster.ask)
+    assert specifications.resources == {WEB: Resources(cpu_request=0.5)}
+    assert specifications.autoscalers == {WEB: Autoscaler("web", 1, 9, (Target("cpu", TargetType.AVERAGE_VALUE, 0.5),))}
     assert cluster.asked == list(SPECIFICATIONS)
 
 
@@ -127,16 +127,16 @@ def test_an_hpa_that_stays_in_part_is_not_asked_for_all_the_time() -> None:
         rows = cluster.ask(name)
         return [] if name == "hpa_max_replicas" else rows
 
-    asked = []
+    counts = []
     for minute in range(30):
         rotation.specifications(NOON + minute * MINUTE, [WEB], ask)
-        asked.append(len(cluster.asked_since()))
-    assert min(asked[1:10]) >= 4
-    assert max(asked[11:]) <= 2
+        counts.append(len(cluster.asked_since()))
+    assert min(counts[1:10]) >= 4
+    assert max(counts[11:]) <= 2
 
 
 class TestContainersOfTargets:
-    """An HPA that looks at one container is used with what that container requests, or not at all."""
+    """An HPA with a target for one container is used with the requests of that container, or not at all."""
 
     class Meshed(Cluster):
         def ask(self, name: str) -> list[InstantRow]:
@@ -151,16 +151,16 @@ class TestContainersOfTargets:
                 case _:
                     return rows
 
-    def test_what_they_request_is_read_in_the_cycle_of_the_targets(self) -> None:
-        found = Rotation(6 * MINUTE).specifications(NOON, [WEB], self.Meshed().ask)
-        assert found.containers == {WEB: (NamedContainer("app", Resources(cpu_request=0.3)),)}
-        assert not found.partly
+    def test_their_requests_are_read_in_the_cycle_of_the_targets(self) -> None:
+        specifications = Rotation(6 * MINUTE).specifications(NOON, [WEB], self.Meshed().ask)
+        assert specifications.containers == {WEB: (NamedContainer("app", Resources(cpu_request=0.3)),)}
+        assert not specifications.partly
 
-    def test_an_hpa_is_told_in_part_while_that_is_not_known_and_it_is_asked_for_again(self) -> None:
+    def test_an_hpa_is_known_in_part_while_their_requests_are_not_and_they_are_queried_again(self) -> None:
         cluster, rotation = self.Meshed(), Rotation(6 * MINUTE)
         cluster.slow = {"hpa_containers"}
-        found = rotation.specifications(NOON, [WEB], cluster.ask)
-        assert found.partly == {WEB: "no series has the requests of the containers of its HPA web"}
+        specifications = rotation.specifications(NOON, [WEB], cluster.ask)
+        assert specifications.partly == {WEB: "no series has the requests of the containers of its HPA web"}
         cluster.slow = set()
         assert not rotation.specifications(NOON + MINUTE, [WEB], cluster.ask).partly
 
@@ -172,34 +172,34 @@ class TestSlowQuery:
         cluster, rotation = Cluster(), Rotation(timedelta(0))
         rotation.specifications(NOON, [WEB], cluster.ask)
         cluster.slow = {"pod_requests"}
-        found = rotation.specifications(NOON + 5 * MINUTE, [WEB], cluster.ask)
-        assert found.resources == {WEB: Resources(cpu_request=0.5)}
-        says = "query 'pod_requests': no answer in time; queried again at 12:06 UTC; that of 12:00 UTC is used"
-        assert found.faults == (says,)
+        specifications = rotation.specifications(NOON + 5 * MINUTE, [WEB], cluster.ask)
+        assert specifications.resources == {WEB: Resources(cpu_request=0.5)}
+        fault = "query 'pod_requests': no answer in time; queried again at 12:06 UTC; that of 12:00 UTC is used"
+        assert specifications.faults == (fault,)
 
     def test_does_not_keep_the_others_from_being_read(self) -> None:
         cluster = Cluster()
         cluster.slow = {"pod_limits"}
-        found = Rotation(6 * MINUTE).specifications(NOON, [WEB], cluster.ask)
-        assert found.resources == {WEB: Resources(cpu_request=0.5)}
-        assert found.autoscalers.keys() == {WEB}
-        assert found.faults == (
+        specifications = Rotation(6 * MINUTE).specifications(NOON, [WEB], cluster.ask)
+        assert specifications.resources == {WEB: Resources(cpu_request=0.5)}
+        assert specifications.autoscalers.keys() == {WEB}
+        assert specifications.faults == (
             "query 'pod_limits': no answer in time; queried again at 12:01 UTC; nothing is known of it yet",
         )
 
     def test_is_asked_less_and_less_often(self) -> None:
         cluster, rotation = Cluster(), Rotation(timedelta(0))
-        asked: list[int] = []
+        minutes: list[int] = []
         cluster.slow = {"pod_limits"}
         for minute in range(120):
 
             def ask(name: str, at: int = minute) -> list[InstantRow]:
                 if name == "pod_limits":
-                    asked.append(at)
+                    minutes.append(at)
                 return cluster.ask(name)
 
             rotation.specifications(NOON + minute * MINUTE, [WEB], ask)
-        assert asked == [0, 1, 3, 7, 15, 31, 61, 91]
+        assert minutes == [0, 1, 3, 7, 15, 31, 61, 91]
 
     def test_three_of_them_cost_two_time_outs_in_a_cycle(self) -> None:
         cluster, tried = Cluster(), []
@@ -215,5 +215,5 @@ class TestSlowQuery:
     def test_about_hpas_at_the_start_holds_every_workload(self) -> None:
         cluster = Cluster()
         cluster.slow = {"hpa_scale_targets"}
-        found = Rotation(6 * MINUTE).specifications(NOON, [WEB], cluster.ask)
-        assert found.unknown == "whether an HPA scales it is not known yet"
+        specifications = Rotation(6 * MINUTE).specifications(NOON, [WEB], cluster.ask)
+        assert specifications.unknown == "whether an HPA scales it is not known yet"

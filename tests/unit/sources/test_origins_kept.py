@@ -60,10 +60,12 @@ def test_a_file_without_days_is_understood_and_an_origin_of_another_version_left
     assert origins.chosen == {HERE: FIRST}
 
 
-@pytest.mark.parametrize("kept", [b"", b"{}", b'{"origins": {"istio": [["a", "b"]]}}', b'{"origins": {}, "days": 3}'])
-def test_what_is_no_such_file_changes_nothing(kept: bytes) -> None:
+@pytest.mark.parametrize(
+    "content", [b"", b"{}", b'{"origins": {"istio": [["a", "b"]]}}', b'{"origins": {}, "days": 3}']
+)
+def test_what_is_no_such_file_changes_nothing(content: bytes) -> None:
     origins = Origins()
     origins.choose({FIRST: [HERE]}, NOON)
     with pytest.raises(msgspec.MsgspecError):
-        origins.restore(kept)
+        origins.restore(content)
     assert origins.chosen == {HERE: FIRST}

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from tests.support.http_server import Asked
 
 NOW = datetime(2024, 5, 6, 12, 0, 30, tzinfo=UTC)
-WHO = {"namespace": "shop", "workload_kind": "Deployment", "workload": "web"}
+WEB_LABELS = {"namespace": "shop", "workload_kind": "Deployment", "workload": "web"}
 
 
 class Cluster:
-    """A Prometheus in good order; tests break one thing of it."""
+    """A Prometheus in good order, until a test breaks one of its facts."""
 
     def __init__(self) -> None:
         self.ahead = 0.0
@@ -31,12 +31,12 @@ class Cluster:
         self.history = timedelta(days=30)
         self.missing: tuple[str, ...] = ()
 
-    def __call__(self, asked: Asked) -> Reply:
-        if asked.path.endswith("/status/buildinfo"):
+    def __call__(self, request: Asked) -> Reply:
+        if request.path.endswith("/status/buildinfo"):
             return Reply(body=b'{"status":"success","data":{"version":"3.15.0"}}')
-        if "/status/" in asked.path:
+        if "/status/" in request.path:
             return page(404, "not here")
-        return vector(*self.rows(asked.form["query"], float(asked.form.get("time", 0))))
+        return vector(*self.rows(request.form["query"], float(request.form.get("time", 0))))
 
     def rows(self, query: str, at: float) -> list[tuple[dict[str, str], str]]:
         if query == "vector(time())":
@@ -46,150 +46,150 @@ class Cluster:
             return []
         if query.startswith("max(timestamp("):
             return [({}, str(minute - self.age))]
-        return [({}, str(self.scrapes)) if query.startswith("quantile(") else (WHO, "1")]
+        return [({}, str(self.scrapes)) if query.startswith("quantile(") else (WEB_LABELS, "1")]
 
 
-def checks(cluster: Any, **queries: Any) -> dict[str, Check]:
+def run_checks(cluster: Any, **queries: Any) -> dict[str, Check]:
     with Server(cluster) as server:
         settings = PrometheusSettings(url=server.url, retries=0)
         return {check.name: check for check in probe(settings, Queries(**queries), NOW)}
 
 
-def bad(found: dict[str, Check]) -> dict[str, Check]:
-    return {name: check for name, check in found.items() if not check.ok}
+def bad(checks: dict[str, Check]) -> dict[str, Check]:
+    return {name: check for name, check in checks.items() if not check.ok}
 
 
 def test_in_good_order_everything_is_tried_and_nothing_is_wrong() -> None:
-    found = checks(Cluster())
-    assert bad(found) == {}
-    assert found.keys() >= {"address", "authentication", "clock", "version", "query cpu", "query replicas"}
-    assert found.keys() >= {"query requests", "sample age", "scrape interval", "history"}
-    assert "3.15.0" in found["version"].detail
+    checks = run_checks(Cluster())
+    assert bad(checks) == {}
+    assert checks.keys() >= {"address", "authentication", "clock", "version", "query cpu", "query replicas"}
+    assert checks.keys() >= {"query requests", "sample age", "scrape interval", "history"}
+    assert "3.15.0" in checks["version"].detail
 
 
 def test_nobody_at_the_address() -> None:
-    found = {check.name: check for check in probe(PrometheusSettings(url="http://127.0.0.1:1"), Queries(), NOW)}
-    assert found.keys() == {"address"}
-    assert "refused" in found["address"].detail
-    assert "prometheus.url" in found["address"].remedy
+    checks = {check.name: check for check in probe(PrometheusSettings(url="http://127.0.0.1:1"), Queries(), NOW)}
+    assert checks.keys() == {"address"}
+    assert "refused" in checks["address"].detail
+    assert "prometheus.url" in checks["address"].remedy
 
 
 def test_no_tls_at_the_address() -> None:
     with Server(lambda _: vector()) as server:
         url = server.url.replace("http:", "https:")
-        (found,) = probe(PrometheusSettings(url=url, retries=0), Queries(), NOW)
-    assert "prometheus.ca_file" in found.remedy
+        (check,) = probe(PrometheusSettings(url=url, retries=0), Queries(), NOW)
+    assert "prometheus.ca_file" in check.remedy
 
 
 def test_something_else_at_the_address() -> None:
-    found = checks(lambda _: page(200, "<html>Grafana</html>"))
-    assert found.keys() == {"address"}
-    assert "Grafana" in found["address"].detail
+    checks = run_checks(lambda _: page(200, "<html>Grafana</html>"))
+    assert checks.keys() == {"address"}
+    assert "Grafana" in checks["address"].detail
 
 
 def test_an_address_that_answers_with_nothing() -> None:
-    found = checks(lambda _: vector())
-    assert "no value" in bad(found)["address"].detail
+    checks = run_checks(lambda _: vector())
+    assert "no value" in bad(checks)["address"].detail
 
 
 def test_a_refused_identity() -> None:
-    found = checks(lambda _: page(401, "no"))
-    assert found["address"].ok
-    assert "bearer_token_file" in bad(found)["authentication"].remedy
+    checks = run_checks(lambda _: page(401, "no"))
+    assert checks["address"].ok
+    assert "bearer_token_file" in bad(checks)["authentication"].remedy
 
 
-@pytest.mark.parametrize(("ahead", "said"), [(45.0, "45.0 s ahead"), (-300.0, "300.0 s behind")])
-def test_clocks_that_differ(ahead: float, said: str) -> None:
+@pytest.mark.parametrize(("ahead", "detail"), [(45.0, "45.0 s ahead"), (-300.0, "300.0 s behind")])
+def test_clocks_that_differ(ahead: float, detail: str) -> None:
     cluster = Cluster()
     cluster.ahead = ahead
-    found = bad(checks(cluster))
-    assert said in found["clock"].detail
-    assert found.keys() == {"clock"}
+    failed = bad(run_checks(cluster))
+    assert detail in failed["clock"].detail
+    assert failed.keys() == {"clock"}
 
 
 def test_no_cadvisor() -> None:
     cluster = Cluster()
     cluster.missing = ("container_cpu_usage_seconds_total",)
-    found = bad(checks(cluster))
-    assert found.keys() == {"query cpu", "sample age", "scrape interval", "history"}
-    assert "cadvisor" in found["query cpu"].remedy
+    failed = bad(run_checks(cluster))
+    assert failed.keys() == {"query cpu", "sample age", "scrape interval", "history"}
+    assert "cadvisor" in failed["query cpu"].remedy
 
 
 def test_no_kube_state_metrics() -> None:
     cluster = Cluster()
     cluster.missing = ("kube_",)
-    found = bad(checks(cluster))
-    assert "kube-state-metrics" in found["query cpu"].remedy
-    assert "query replicas" in found
+    failed = bad(run_checks(cluster))
+    assert "kube-state-metrics" in failed["query cpu"].remedy
+    assert "query replicas" in failed
 
 
 def test_an_empty_server_names_both_sides_for_usage_and_one_for_counts() -> None:
     cluster = Cluster()
     cluster.missing = ("container_", "kube_")
-    found = checks(cluster)
-    assert [side in found["query cpu"].remedy for side in ("cadvisor", "kube-state-metrics")] == [True, True]
-    assert [side in found["query replicas"].remedy for side in ("cadvisor", "kube-state-metrics")] == [False, True]
-    assert found["clusters"].detail == "not known: no series says when kube-system was created"
+    checks = run_checks(cluster)
+    assert [side in checks["query cpu"].remedy for side in ("cadvisor", "kube-state-metrics")] == [True, True]
+    assert [side in checks["query replicas"].remedy for side in ("cadvisor", "kube-state-metrics")] == [False, True]
+    assert checks["clusters"].detail == "not known: no series says when kube-system was created"
 
 
 def test_the_verdict_names_what_failed() -> None:
     cluster = Cluster()
-    assert verdict_of([*checks(cluster).values()]).startswith("Ready: ")
+    assert verdict_of([*run_checks(cluster).values()]).startswith("Ready: ")
     cluster.age = 600.0
-    assert verdict_of([*checks(cluster).values()]).endswith(" failed: sample age")
+    assert verdict_of([*run_checks(cluster).values()]).endswith(" failed: sample age")
 
 
 def test_no_recording_rules() -> None:
     cluster = Cluster()
     cluster.missing = ("forecaster:",)
-    found = bad(checks(cluster, preset="recorded"))
-    assert "deploy/rules" in found["query cpu"].remedy
+    failed = bad(run_checks(cluster, preset="recorded"))
+    assert "deploy/rules" in failed["query cpu"].remedy
 
 
 def test_a_query_that_the_server_refuses_does_not_hide_the_others() -> None:
     cluster = Cluster()
 
-    def refusing(asked: Asked) -> Reply:
-        broken = "memory_working_set" in asked.form.get("query", "")
-        return verdict(422, "execution", "many-to-many matching not allowed") if broken else cluster(asked)
+    def refusing(request: Asked) -> Reply:
+        broken = "memory_working_set" in request.form.get("query", "")
+        return verdict(422, "execution", "many-to-many matching not allowed") if broken else cluster(request)
 
-    found = bad(checks(refusing))
-    assert found.keys() == {"query memory"}
-    assert "many-to-many" in found["query memory"].detail
+    failed = bad(run_checks(refusing))
+    assert failed.keys() == {"query memory"}
+    assert "many-to-many" in failed["query memory"].detail
 
 
 def test_no_hpa_is_worth_knowing_and_no_fault() -> None:
     cluster = Cluster()
     cluster.missing = ("kube_horizontalpodautoscaler",)
-    found = checks(cluster)
-    assert bad(found) == {}
-    assert "no HorizontalPodAutoscaler" in found["query hpa_scale_targets"].detail
+    checks = run_checks(cluster)
+    assert bad(checks) == {}
+    assert "no HorizontalPodAutoscaler" in checks["query hpa_scale_targets"].detail
 
 
 def test_old_samples() -> None:
     cluster = Cluster()
     cluster.age = 600.0
-    assert "10m old" in bad(checks(cluster))["sample age"].detail
+    assert "10m old" in bad(run_checks(cluster))["sample age"].detail
 
 
 def test_scrapes_too_far_apart_for_the_window() -> None:
     cluster = Cluster()
     cluster.scrapes = 5
-    found = bad(checks(cluster))["scrape interval"]
-    assert found.detail == "one sample every 2m, rates over 2m"
-    assert found.remedy == "set queries.rate_window to 4m"
+    check = bad(run_checks(cluster))["scrape interval"]
+    assert check.detail == "one sample every 2m, rates over 2m"
+    assert check.remedy == "set queries.rate_window to 4m"
 
 
 def test_a_short_history() -> None:
     cluster = Cluster()
     cluster.history = timedelta(days=1, hours=12)
-    found = bad(checks(cluster))
-    assert found.keys() == {"history"}
-    assert "1d: 1, 2d: 0" in found["history"].detail
+    failed = bad(run_checks(cluster))
+    assert failed.keys() == {"history"}
+    assert "1d: 1, 2d: 0" in failed["history"].detail
 
 
 def test_an_explicit_origin_of_requests_without_series_is_told() -> None:
     cluster = Cluster()
     cluster.missing = ("istio_requests_total",)
-    found = checks(cluster, requests_from="istio")
-    assert "no series" in found["query requests"].detail
+    checks = run_checks(cluster, requests_from="istio")
+    assert "no series" in checks["query requests"].detail

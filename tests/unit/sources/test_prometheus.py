@@ -33,14 +33,14 @@ SCALES_WEB = {"scaletargetref_kind": "Deployment", "scaletargetref_name": "web"}
 TOO_MANY = verdict(422, "execution", "query processing would load too many samples into memory in query execution")
 
 
-def points_of(asked: Asked) -> list[float]:
-    start, end, step = (float(asked.form[name]) for name in ("start", "end", "step"))
+def points_of(request: Asked) -> list[float]:
+    start, end, step = (float(request.form[name]) for name in ("start", "end", "step"))
     return [start + step * index for index in range(round((end - start) / step) + 1)]
 
 
-def one_workload(asked: Asked) -> Reply:
-    """Its value is the minute of the epoch, so that a lost or doubled point shows."""
-    return matrix((WEB, [(at, str(at / 60)) for at in points_of(asked)]))
+def one_workload(request: Asked) -> Reply:
+    """Answer with one workload whose value is the minute of the epoch, so that a lost or doubled point shows."""
+    return matrix((WEB, [(at, str(at / 60)) for at in points_of(request)]))
 
 
 def history(
@@ -62,24 +62,24 @@ def assert_whole(blocks: list[Block], minutes: int) -> None:
 
 
 def test_slices_follow_each_other_without_gap_or_overlap() -> None:
-    blocks, asked = history(one_workload, 5_000, samples_per_answer=1_000)
+    blocks, requests = history(one_workload, 5_000, samples_per_answer=1_000)
     assert_whole(blocks, 5_000)
-    assert max(len(points_of(one)) for one in asked) == 1_000
+    assert max(len(points_of(request)) for request in requests) == 1_000
 
 
 def test_no_slice_exceeds_the_most_points_of_the_server() -> None:
-    blocks, asked = history(one_workload, 30_000)
+    blocks, requests = history(one_workload, 30_000)
     assert_whole(blocks, 30_000)
-    assert max(len(points_of(one)) for one in asked) == 11_000
+    assert max(len(points_of(request)) for request in requests) == 11_000
 
 
 def test_a_slice_that_is_too_much_is_halved_and_stays_small() -> None:
-    def strict(asked: Asked) -> Reply:
-        return one_workload(asked) if len(points_of(asked)) <= 300 else TOO_MANY
+    def strict(request: Asked) -> Reply:
+        return one_workload(request) if len(points_of(request)) <= 300 else TOO_MANY
 
-    blocks, asked = history(strict, 2_000)
+    blocks, requests = history(strict, 2_000)
     assert_whole(blocks, 2_000)
-    refused = [one for one in asked if len(points_of(one)) > 300]
+    refused = [request for request in requests if len(points_of(request)) > 300]
     assert len(refused) == 3  # 1989 → 994 → 497 → 248, and never too large again
 
 
@@ -100,8 +100,8 @@ def test_a_sample_that_is_no_number_names_the_query_and_the_address() -> None:
 
 
 def test_a_history_that_ends_before_it_starts_asks_nothing() -> None:
-    blocks, asked = history(one_workload, -1)
-    assert (blocks, asked) == ([], [])
+    blocks, requests = history(one_workload, -1)
+    assert (blocks, requests) == ([], [])
 
 
 def test_without_a_query_for_requests_nothing_is_asked() -> None:
@@ -116,31 +116,31 @@ def test_without_a_query_for_requests_nothing_is_asked() -> None:
 
 
 def test_the_origin_of_requests_is_asked_for_until_it_is_known() -> None:
-    found: list[tuple[dict[str, str], str]] = []
+    series: list[tuple[dict[str, str], str]] = []
 
-    def mesh(asked: Asked) -> Reply:
-        if "group(" in asked.form["query"]:
-            return vector(*found)
+    def mesh(request: Asked) -> Reply:
+        if "group(" in request.form["query"]:
+            return vector(*series)
         return vector((WEB, "5"), at=NOON.timestamp())
 
     with Server(mesh) as server, closing(PrometheusSource(PrometheusSettings(url=server.url), Queries())) as source:
         before = source.latest(REQUESTS, NOON)
-        found.append(({"preset": "linkerd"}, "1"))
+        series.append(({"preset": "linkerd"}, "1"))
         after = [source.latest(REQUESTS, NOON) for _ in range(2)]
         assert source.request_origins.active == ("linkerd",)
     assert before.ids == ()
     assert [block.ids for block in after] == [(WorkloadId("shop", "Deployment", "web"),)] * 2
-    assert sum("group(" in asked.form["query"] for asked in server.asked) == 2
+    assert sum("group(" in request.form["query"] for request in server.asked) == 2
 
 
 class TestAPartialAnswer:
-    """Of several stores, as those behind Thanos, one is down: what an answer lacks is not known to be gone."""
+    """When one of the stores behind Thanos is down, objects missing from an answer are not known to be gone."""
 
-    def test_about_an_hpa_leaves_what_was_told_before(self) -> None:
+    def test_about_an_hpa_leaves_the_earlier_answer(self) -> None:
         down: list[str] = []
 
-        def stores(asked: Asked) -> Reply:
-            query = asked.form["query"]
+        def stores(request: Asked) -> Reply:
+            query = request.form["query"]
             if "horizontalpodautoscaler" in query or "count(" in query:
                 rows = [(HPA | MEANING.get(query, {}), "9")] if not down else []
                 return vector(*rows, warnings=down, at=NOON.timestamp())
@@ -160,22 +160,22 @@ class TestAPartialAnswer:
         assert (before.partial, before.faults) == ("", ())
         assert any("the answer is partial: receive series from 10.0.0.7" in fault for fault in after.faults)
 
-    def test_about_counts_is_told_with_the_list(self) -> None:
+    def test_about_counts_is_noted_with_the_list(self) -> None:
         with Server(lambda _: vector((WEB, "3"), at=NOON.timestamp(), warnings=["a store is down"])) as server:
             settings = PrometheusSettings(url=server.url)
             with closing(PrometheusSource(settings, Queries(requests_from="none"))) as source:
-                found = source.inventory(NOON)
-        assert [one.id.name for one in found.workloads] == ["web"]
-        assert found.partial == "a store is down"
-        assert found.partly == {found.workloads[0].id: "whether an HPA scales it is not known yet"}
+                inventory = source.inventory(NOON)
+        assert [workload.id.name for workload in inventory.workloads] == ["web"]
+        assert inventory.partial == "a store is down"
+        assert inventory.partly == {inventory.workloads[0].id: "whether an HPA scales it is not known yet"}
 
     def test_about_containers_is_nothing_known(self) -> None:
         """The hottest pod may be in the part that is missing."""
-        one = WEB | {"container": "web"}
-        series = (one, [(NOON.timestamp(), "0.5")])
-        for warnings, seen in (([], [0.5]), (["a store is down"], [np.nan])):
-            with Server(lambda _, said=warnings: matrix(series, warnings=said)) as server:
+        labels = WEB | {"container": "web"}
+        series = (labels, [(NOON.timestamp(), "0.5")])
+        for warnings, expected in (([], [0.5]), (["a store is down"], [np.nan])):
+            with Server(lambda _, remarks=warnings: matrix(series, warnings=remarks)) as server:
                 settings = PrometheusSettings(url=server.url)
                 with closing(PrometheusSource(settings, Queries())) as source:
                     (block,) = source.container_usage(CPU, NOON, NOON, 5 * MINUTE)
-            np.testing.assert_array_equal(block.values, [seen])
+            np.testing.assert_array_equal(block.values, [expected])

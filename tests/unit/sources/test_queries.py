@@ -121,7 +121,7 @@ class TestAbout:
         assert text == 'forecaster:workload_cpu_cores:rate2m{workload=~"w.*",namespace=~"shop"}'
 
     @pytest.mark.parametrize(
-        ("settings", "namespace", "asked"),
+        ("settings", "namespace", "expected"),
         [
             (".+", "team-*", "team-.*"),
             ("shop|team-.*", "shop", "shop"),
@@ -130,8 +130,8 @@ class TestAbout:
             (".+", "*", ".+"),
         ],
     )
-    def test_the_namespaces_of_the_settings_still_hold(self, settings: str, namespace: str, asked: str) -> None:
-        assert Queries(namespaces=settings).about(namespace, "*").namespaces == asked
+    def test_the_namespaces_of_the_settings_still_hold(self, settings: str, namespace: str, expected: str) -> None:
+        assert Queries(namespaces=settings).about(namespace, "*").namespaces == expected
 
     def test_names_of_pods_are_not_guessed_for_kinds_of_others_or_long_names(self) -> None:
         assert "web" not in Queries(kinds=("CloneSet",)).about("*", "web").signal(CPU, MINUTE)

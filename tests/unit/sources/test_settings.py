@@ -15,7 +15,7 @@ def test_the_end_of_an_address_is_tidied(end: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "said"),
+    ("given", "fault"),
     [
         ({"url": "prometheus:9090"}, "address like"),
         ({"url": "ftp://prometheus"}, "address like"),
@@ -29,8 +29,8 @@ def test_the_end_of_an_address_is_tidied(end: str) -> None:
         ({"colour": "blue"}, "Extra inputs"),
     ],
 )
-def test_what_cannot_work_is_refused(given: dict[str, Any], said: str) -> None:
-    with pytest.raises(ValidationError, match=said):
+def test_what_cannot_work_is_refused(given: dict[str, Any], fault: str) -> None:
+    with pytest.raises(ValidationError, match=fault):
         PrometheusSettings(**given)
 
 

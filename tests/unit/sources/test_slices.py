@@ -38,11 +38,11 @@ def test_a_step_that_leads_nowhere_is_refused() -> None:
 @given(points=st.integers(0, 500), cuts=st.lists(st.integers(1, 100), min_size=500, max_size=500))
 def test_cuts_neither_lose_nor_repeat_a_point(points: int, cuts: list[int]) -> None:
     rest = grid_between(NOON, NOON + (points - 1) * FIVE, FIVE)
-    seen = []
+    instants = []
     for cut in cuts:
         piece, rest = rest.cut(cut)
-        seen += [piece.at(index) for index in range(piece.points)]
-    assert seen == [NOON + index * FIVE for index in range(points)]
+        instants += [piece.at(index) for index in range(piece.points)]
+    assert instants == [NOON + index * FIVE for index in range(points)]
 
 
 @pytest.mark.parametrize(
