@@ -32,12 +32,12 @@ class FilledWeek(NamedTuple):
 @pytest.fixture(scope="session")
 def prometheus_binaries() -> Binaries:
     """Tests that ask for this carry the marker `prometheus`."""
-    found = find_binaries()
-    if found is None:
+    binaries = find_binaries()
+    if binaries is None:
         pytest.skip(
             "no prometheus and promtool: run .ci/prometheus, install them, or set PROMETHEUS_BIN to their folder"
         )
-    return found
+    return binaries
 
 
 @pytest.fixture(scope="session")

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 ALL = components()
-VARIANTS = [(), *((one,) for one in ALL), ALL]
+VARIANTS = [(), *((component,) for component in ALL), ALL]
 NO_SCHEMA = {"APIService", "Certificate", "Issuer", "PrometheusRule", "ServiceMonitor"}
 SHARDED = ("forecaster", "forecaster-scheduler", "forecaster-worker")
 BUILT_IN = re.compile(r"^(v1|(apps|batch|autoscaling|policy)/v\d|[a-z.]+\.k8s\.io/v1)$")
@@ -39,15 +39,15 @@ def test_the_namespace_is_left_to_helm_unless_it_is_asked_for() -> None:
 
 
 def test_a_misspelt_value_is_refused() -> None:
-    said = helm("template", "forecaster", str(CHART), "--set=components.flor=true")
-    assert said.returncode != 0
-    assert "flor" in said.stderr
+    done = helm("template", "forecaster", str(CHART), "--set=components.flor=true")
+    assert done.returncode != 0
+    assert "flor" in done.stderr
 
 
 def test_values_reach_the_objects() -> None:
     settings = {"prometheus": {"url": "http://metrics.example:9090"}, "policy": {"mode": "observe"}}
     resources = {"requests": {"cpu": "1", "memory": "2Gi"}, "limits": {"memory": "2Gi"}}
-    found = rendered(
+    made = rendered(
         "floor",
         "replicas",
         settings=settings,
@@ -56,14 +56,14 @@ def test_values_reach_the_objects() -> None:
         image={"repository": "registry.example/forecaster", "tag": "1.2"},
         nodeSelector={"disk": "fast"},
     )
-    deployment = found["Deployment forecaster/forecaster"]["spec"]
+    deployment = made["Deployment forecaster/forecaster"]["spec"]
     pod = deployment["template"]["spec"]
-    release = found["CronJob forecaster/forecaster-release"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    release = made["CronJob forecaster/forecaster-release"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
     assert deployment["replicas"] == 3
     assert pod["containers"][0]["resources"] == resources
-    assert {one["containers"][0]["image"] for one in (pod, release)} == {"registry.example/forecaster:1.2"}
-    assert {one["nodeSelector"]["disk"] for one in (pod, release)} == {"fast"}
-    assert "metrics.example" in found["ConfigMap forecaster/forecaster-settings-HASH"]["data"]["90-values.yaml"]
+    assert {spec["containers"][0]["image"] for spec in (pod, release)} == {"registry.example/forecaster:1.2"}
+    assert {spec["nodeSelector"]["disk"] for spec in (pod, release)} == {"fast"}
+    assert "metrics.example" in made["ConfigMap forecaster/forecaster-settings-HASH"]["data"]["90-values.yaml"]
 
 
 SECRET_VOLUME = {"name": "prometheus", "secret": {"secretName": "prometheus-login"}}
@@ -73,7 +73,7 @@ SOURCE_READERS = ("Deployment forecaster/forecaster", "CronJob forecaster/foreca
 
 def test_a_password_and_the_identity_of_a_cloud_reach_everything_that_reads_prometheus() -> None:
     region = {"name": "AWS_REGION", "value": "eu-central-1"}
-    found = rendered(
+    made = rendered(
         "report",
         "dask",
         settings={"prometheus": {"url": "https://metrics.example", "username": "reader"}},
@@ -85,11 +85,11 @@ def test_a_password_and_the_identity_of_a_cloud_reach_everything_that_reads_prom
         podLabels={"azure.workload.identity/use": "true"},
         podAnnotations={"example.com/inject": "true"},
     )
-    assert found["ServiceAccount forecaster/forecaster"]["metadata"]["annotations"].keys() == {
+    assert made["ServiceAccount forecaster/forecaster"]["metadata"]["annotations"].keys() == {
         "eks.amazonaws.com/role-arn"
     }
-    for name in (*SOURCE_READERS, *(f"Deployment forecaster/{one}" for one in SHARDED)):
-        spec = found[name]["spec"]
+    for name in (*SOURCE_READERS, *(f"Deployment forecaster/{part}" for part in SHARDED)):
+        spec = made[name]["spec"]
         pod = (spec["jobTemplate"]["spec"] if "jobTemplate" in spec else spec)["template"]
         (container,) = pod["spec"]["containers"]
         assert region in container["env"], name
@@ -99,12 +99,12 @@ def test_a_password_and_the_identity_of_a_cloud_reach_everything_that_reads_prom
         if name.startswith("Deployment"):
             assert pod["metadata"]["labels"]["azure.workload.identity/use"] == "true", name
             assert pod["metadata"]["annotations"] == {"example.com/inject": "true"}, name
-            assert "azure.workload.identity/use" not in found[name]["metadata"].get("labels", {}), name
+            assert "azure.workload.identity/use" not in made[name]["metadata"].get("labels", {}), name
 
 
 def test_by_default_no_metrics_api_is_taken_or_cut_off() -> None:
-    said = helm("template", "forecaster", str(CHART))
-    kinds = {one["kind"] for one in yaml.safe_load_all(said.stdout) if one}
+    done = helm("template", "forecaster", str(CHART))
+    kinds = {document["kind"] for document in yaml.safe_load_all(done.stdout) if document}
     assert kinds.isdisjoint({"APIService", "NetworkPolicy", "CustomResourceDefinition"})
 
 
@@ -149,13 +149,15 @@ REFUSED = {
 
 @pytest.mark.parametrize(("values", "named"), REFUSED.values(), ids=REFUSED)
 def test_what_cannot_be_meant_is_refused_with_its_remedy(values: dict[str, Any], named: str) -> None:
-    said = helm("template", "forecaster", str(CHART), "-f-", given=values)
-    assert said.returncode != 0
-    assert named in said.stderr
+    done = helm("template", "forecaster", str(CHART), "-f-", given=values)
+    assert done.returncode != 0
+    assert named in done.stderr
 
 
 def test_a_release_may_be_named_as_a_truth_is() -> None:
-    labels = [one["metadata"]["labels"] for one in released(release="true", fullnameOverride="forecaster").values()]
+    labels = [
+        document["metadata"]["labels"] for document in released(release="true", fullnameOverride="forecaster").values()
+    ]
     assert {each["app.kubernetes.io/instance"] for each in labels} == {"true"}
 
 
@@ -170,25 +172,25 @@ REFUSED_SETTINGS = {
 
 @pytest.mark.parametrize(("settings", "named"), REFUSED_SETTINGS.values(), ids=REFUSED_SETTINGS)
 def test_settings_that_the_service_would_refuse_are_refused_by_helm(settings: dict[str, Any], named: str) -> None:
-    said = helm("template", "forecaster", str(CHART), "-f-", given={"settings": settings})
-    assert said.returncode != 0
-    assert named in said.stderr
+    done = helm("template", "forecaster", str(CHART), "-f-", given={"settings": settings})
+    assert done.returncode != 0
+    assert named in done.stderr
 
 
 def test_live_facts_are_off_by_a_bare_word_which_helm_reads_as_false() -> None:
-    said = helm("template", "forecaster", str(CHART), "--set=settings.kubernetes.live=false")
-    assert "live: false" in said.stdout
+    done = helm("template", "forecaster", str(CHART), "--set=settings.kubernetes.live=false")
+    assert "live: false" in done.stdout
 
 
 def test_the_notes_name_secrets_that_pods_wait_for() -> None:
-    said = helm("install", "green", str(CHART), "--dry-run=client", "--set=components.postgres=true")
-    assert "the Secret green-forecaster-database with address" in said.stdout
+    done = helm("install", "green", str(CHART), "--dry-run=client", "--set=components.postgres=true")
+    assert "the Secret green-forecaster-database with address" in done.stdout
 
 
 def test_the_examples_of_all_settings_are_taken() -> None:
     example = yaml.safe_load((DEPLOY / "examples" / "settings.yaml").read_text(encoding="utf-8"))
-    said = helm("template", "forecaster", str(CHART), "-f-", given={"settings": example})
-    assert said.returncode == 0, said.stderr
+    done = helm("template", "forecaster", str(CHART), "-f-", given={"settings": example})
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("way", ["kubectl", "helm"])
@@ -199,7 +201,7 @@ def test_the_start_replaces_no_metrics_api_and_cuts_nothing_off(way: str) -> Non
     else:
         command = [tool("kubectl"), "kustomize", str(DEPLOY / "start")]
         made = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    kinds = {one["kind"] for one in yaml.safe_load_all(made) if one}
+    kinds = {document["kind"] for document in yaml.safe_load_all(made) if document}
     assert "Deployment" in kinds
     assert kinds.isdisjoint({"APIService", "NetworkPolicy"})
 
@@ -207,41 +209,43 @@ def test_the_start_replaces_no_metrics_api_and_cuts_nothing_off(way: str) -> Non
 def test_the_page_of_the_chart_has_values_that_it_takes() -> None:
     (values,) = re.findall(r"```yaml\n(.*?)```", (CHART / "README.md").read_text(encoding="utf-8"), re.DOTALL)
     assert len(values.splitlines()) <= 5
-    said = helm("template", "forecaster", str(CHART), "-f-", given=yaml.safe_load(values))
-    assert said.returncode == 0, said.stderr
-    assert "password_file: /etc/forecaster/prometheus/login/password" in said.stdout
+    done = helm("template", "forecaster", str(CHART), "-f-", given=yaml.safe_load(values))
+    assert done.returncode == 0, done.stderr
+    assert "password_file: /etc/forecaster/prometheus/login/password" in done.stdout
 
 
 def test_each_revision_runs_a_job_of_its_own_for_the_certificates() -> None:
     """A Job cannot be changed: an upgrade to another image would fail, and another component would have no CA."""
     made = helm("template", "forecaster", str(CHART), "--is-upgrade").stdout
-    (job,) = [one for one in yaml.safe_load_all(made) if one and one["kind"] == "Job"]
+    (job,) = [document for document in yaml.safe_load_all(made) if document and document["kind"] == "Job"]
     assert job["metadata"]["name"] == "forecaster-certificates-1"
-    (cron,) = [one for one in yaml.safe_load_all(made) if one and one["kind"] == "CronJob"]
+    (cron,) = [document for document in yaml.safe_load_all(made) if document and document["kind"] == "CronJob"]
     assert cron["metadata"]["name"] == "forecaster-certificates"
 
 
 def test_definitions_outlive_the_release() -> None:
     """Deleting a definition deletes the objects of every team."""
-    definitions = [one for one in rendered("resources").values() if one["kind"] == "CustomResourceDefinition"]
-    assert {one["metadata"]["annotations"]["helm.sh/resource-policy"] for one in definitions} == {"keep"}
+    definitions = [
+        definition for definition in rendered("resources").values() if definition["kind"] == "CustomResourceDefinition"
+    ]
+    assert {definition["metadata"]["annotations"]["helm.sh/resource-policy"] for definition in definitions} == {"keep"}
     assert len(definitions) == 2
 
 
 def test_workers_of_shards_have_a_number_and_sizes_of_their_own() -> None:
     resources = {"requests": {"cpu": "1", "memory": "8Gi"}, "limits": {"memory": "8Gi"}}
-    found = rendered(
+    made = rendered(
         "dask", "postgres", "replicas", replicas=3, resources={}, workers={"replicas": 16, "resources": resources}
     )
-    counts = {name: found[f"Deployment forecaster/{name}"]["spec"]["replicas"] for name in SHARDED}
+    counts = {name: made[f"Deployment forecaster/{name}"]["spec"]["replicas"] for name in SHARDED}
     assert counts == {"forecaster": 3, "forecaster-scheduler": 1, "forecaster-worker": 16}
-    pods = {name: found[f"Deployment forecaster/{name}"]["spec"]["template"]["spec"] for name in SHARDED}
+    pods = {name: made[f"Deployment forecaster/{name}"]["spec"]["template"]["spec"] for name in SHARDED}
     assert pods["forecaster-worker"]["containers"][0]["resources"] == resources
     assert pods["forecaster-scheduler"]["containers"][0]["resources"] != resources
 
 
 def test_other_settings_roll_the_deployment() -> None:
-    said = [
+    results = [
         helm(
             "template",
             "forecaster",
@@ -251,17 +255,19 @@ def test_other_settings_roll_the_deployment() -> None:
         )
         for value in ("a", "b")
     ]
-    assert said[0].returncode == 0, said[0].stderr
-    assert said[0].stdout != said[1].stdout
+    assert results[0].returncode == 0, results[0].stderr
+    assert results[0].stdout != results[1].stdout
 
 
 @pytest.mark.parametrize("made", [rendered, kustomized], ids=["helm", "kustomize"])
 def test_the_weekly_report_ends_where_the_service_shows_it(made: Callable[..., dict[str, Any]]) -> None:
-    found = made("report")
-    service = found["Deployment forecaster/forecaster"]["spec"]["template"]
-    job = found["CronJob forecaster/forecaster-report"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
-    written = next(one for one in job["containers"][0]["args"] if one.startswith("--html=")).removeprefix("--html=")
-    stated = found["ConfigMap forecaster/forecaster-settings-HASH"]["data"]["40-report.yaml"]
+    objects = made("report")
+    service = objects["Deployment forecaster/forecaster"]["spec"]["template"]
+    job = objects["CronJob forecaster/forecaster-report"]["spec"]["jobTemplate"]["spec"]["template"]["spec"]
+    written = next(
+        argument for argument in job["containers"][0]["args"] if argument.startswith("--html=")
+    ).removeprefix("--html=")
+    stated = objects["ConfigMap forecaster/forecaster-settings-HASH"]["data"]["40-report.yaml"]
     shown = yaml.safe_load(stated)["serving"]["report"]
     assert place_of(written, job) == place_of(shown, service["spec"]) == ("forecaster-reports", "report.html")
     (near,) = job["affinity"]["podAffinity"]["requiredDuringSchedulingIgnoredDuringExecution"]
@@ -270,30 +276,30 @@ def test_the_weekly_report_ends_where_the_service_shows_it(made: Callable[..., d
 
 def place_of(path: str, pod: dict[str, Any]) -> tuple[str, str]:
     """The claim that a pod's first container has a file in, and where there."""
-    mounts = {one["mountPath"]: one["name"] for one in pod["containers"][0]["volumeMounts"]}
-    folder = next(one for one in mounts if path.startswith(f"{one}/"))
-    (volume,) = (one for one in pod["volumes"] if one["name"] == mounts[folder])
+    mounts = {mount["mountPath"]: mount["name"] for mount in pod["containers"][0]["volumeMounts"]}
+    folder = next(mount for mount in mounts if path.startswith(f"{mount}/"))
+    (volume,) = (volume for volume in pod["volumes"] if volume["name"] == mounts[folder])
     return volume["persistentVolumeClaim"]["claimName"], path.removeprefix(f"{folder}/")
 
 
 @pytest.fixture(scope="module")
 def objects() -> list[dict[str, Any]]:
     """Distinct objects of every variant, as kustomize makes them and as Helm renders them."""
-    found = {}
+    distinct = {}
     for chosen in VARIANTS:
-        for one in (*kustomized(*chosen).values(), *released(*chosen, tests={"enabled": True}).values()):
-            found[repr(one)] = one
-    return list(found.values())
+        for document in (*kustomized(*chosen).values(), *released(*chosen, tests={"enabled": True}).values()):
+            distinct[repr(document)] = document
+    return list(distinct.values())
 
 
 @pytest.mark.parametrize("version", [f"1.{minor}" for minor in range(31, 38)])
 def test_every_object_fits_the_schemas_of_kubernetes(version: str, objects: list[dict[str, Any]]) -> None:
-    """As kubeconform does it, strictly; kinds of the aggregator and of other projects have no schema."""
-    assert {one["kind"] for one in objects if not has_schema(one)} == NO_SCHEMA
-    for one in filter(has_schema, objects):
-        kubernetes_validate.validate(one, version, strict=True)
+    """Checks are strict, as those of kubeconform; kinds of the aggregator and of other projects have no schema."""
+    assert {document["kind"] for document in objects if not has_schema(document)} == NO_SCHEMA
+    for document in filter(has_schema, objects):
+        kubernetes_validate.validate(document, version, strict=True)
 
 
-def has_schema(one: dict[str, Any]) -> bool:
+def has_schema(document: dict[str, Any]) -> bool:
     """Whether the schemas of Kubernetes know the kind of an object."""
-    return bool(BUILT_IN.match(one["apiVersion"])) and one["kind"] != "APIService"
+    return bool(BUILT_IN.match(document["apiVersion"])) and document["kind"] != "APIService"

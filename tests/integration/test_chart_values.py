@@ -87,7 +87,7 @@ APART = {
     **{name: {} for name, (value, _) in STATED.items() if value is False},
     "networkPolicy.enabled": {"networkPolicy": {"controlPlane": ["10.7.7.7/32"]}},
 }
-"""What has no effect beside others of the table, with what it needs."""
+"""Values that need others of the table to have an effect, with the values that they need."""
 EVERYTHING = values_of(*ALL) | {
     "tests": {"enabled": True},
     "networkPolicy": {},
@@ -106,13 +106,13 @@ def render(*layers: Mapping[str, Any], options: tuple[str, ...] = ()) -> str:
     given: dict[str, Any] = {}
     for layer in layers:
         given = merged(given, layer)
-    said = helm("template", "forecaster", str(CHART), "-f-", *options, given=given)
-    assert said.returncode == 0, said.stderr
-    return said.stdout
+    done = helm("template", "forecaster", str(CHART), "-f-", *options, given=given)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
 
 
 def test_each_value_is_in_the_table() -> None:
-    assert STATED.keys() == {".".join(one.path) for one in values() if one.path[0] != "components"}
+    assert STATED.keys() == {".".join(value.path) for value in values() if value.path[0] != "components"}
 
 
 def test_each_value_reaches_the_objects() -> None:
@@ -145,12 +145,12 @@ def test_a_null_takes_a_field_of_a_security_context_away() -> None:
 
 class TestReleases:
     def test_every_object_carries_the_standard_labels(self) -> None:
-        for name, found in released(*ALL, tests={"enabled": True}, release="green").items():
-            labels = found["metadata"]["labels"]
+        for name, document in released(*ALL, tests={"enabled": True}, release="green").items():
+            labels = document["metadata"]["labels"]
             assert labels["app.kubernetes.io/instance"] == "green", name
             assert labels["app.kubernetes.io/managed-by"] == "Helm", name
             assert labels["helm.sh/chart"].startswith("forecaster-"), name
-            assert labels.keys() >= {f"app.kubernetes.io/{one}" for one in ("name", "part-of", "version")}, name
+            assert labels.keys() >= {f"app.kubernetes.io/{label}" for label in ("name", "part-of", "version")}, name
 
     def test_two_side_by_side_share_no_object(self) -> None:
         """But for the metrics APIs, of which a cluster has one, and definitions, which the second leaves out."""
@@ -163,21 +163,23 @@ class TestReleases:
     def test_our_own_metrics_group_needs_no_other_and_cert_manager_trusts_it(self) -> None:
         """Only external.metrics.k8s.io and custom.metrics.k8s.io wait for `apiService.create`."""
         made = released("own-metrics", "cert-manager", apiService={"create": False}, release="green")
-        (found,) = [one for one in made.values() if one["kind"] == "APIService"]
-        assert found["metadata"]["name"] == "v1beta1.metrics.forecaster.dev"
-        (source,) = found["metadata"]["annotations"].values()
+        (api_service,) = [document for document in made.values() if document["kind"] == "APIService"]
+        assert api_service["metadata"]["name"] == "v1beta1.metrics.forecaster.dev"
+        (source,) = api_service["metadata"]["annotations"].values()
         assert source.endswith("/green-forecaster")
 
     def test_nothing_refers_to_an_object_of_another_release(self) -> None:
         made = released(*ALL, release="green", release_in="scaling", tests={"enabled": True})
-        objects = [one for one in made.values() if one["kind"] not in {"PrometheusRule", "ConfigMap"}]
+        objects = [document for document in made.values() if document["kind"] not in {"PrometheusRule", "ConfigMap"}]
         text = yaml.safe_dump(objects, width=10_000)
         text = re.sub(r"(helm.sh/chart|part-of|app.kubernetes.io/name|message): .*", "", text)
         others = re.findall(
             r"(?<![\w./@-])forecaster-(?!latest)[\w-]+|:scaling:forecaster\b|scaling/forecaster\b", text
         )
         assert others == []
-        (settings,) = [one["data"] for name, one in made.items() if "-settings-HASH" in name or "-settings-" in name]
+        (settings,) = [
+            document["data"] for name, document in made.items() if "-settings-HASH" in name or "-settings-" in name
+        ]
         assert "scaling/green-forecaster" in settings["10-base.yaml"]
         assert "tls://green-forecaster-scheduler:" in settings["40-shards.yaml"]
 
@@ -186,53 +188,53 @@ class TestReleases:
         pods = [pod["metadata"]["labels"] for pod in pods_in(made.values())]
         selectors = [
             selector
-            for one in made.values()
-            if one["kind"] in {"Deployment", "Service", "NetworkPolicy", "PodDisruptionBudget"}
-            for selector in [one["spec"].get("selector") or one["spec"]["podSelector"]]
+            for document in made.values()
+            if document["kind"] in {"Deployment", "Service", "NetworkPolicy", "PodDisruptionBudget"}
+            for selector in [document["spec"].get("selector") or document["spec"]["podSelector"]]
         ]
         assert len(selectors) >= 8
         for selector in selectors:
-            wanted = selector.get("matchLabels", selector)
-            assert wanted["app.kubernetes.io/instance"] == "green"
-            assert any(wanted.items() <= labels.items() for labels in pods), wanted
+            matched = selector.get("matchLabels", selector)
+            assert matched["app.kubernetes.io/instance"] == "green"
+            assert any(matched.items() <= labels.items() for labels in pods), matched
 
 
 class TestPrometheus:
     def settings(self, **prometheus: Any) -> tuple[Any, dict[str, Any]]:
         """Settings as the pod reads them, and its specification."""
         made = released("report", "dask", prometheus=prometheus)
-        (given,) = [one["data"] for name, one in made.items() if name.startswith("ConfigMap ")]
+        (given,) = [document["data"] for name, document in made.items() if name.startswith("ConfigMap ")]
         layers: dict[str, Any] = {}
         for name in sorted(given):
             layers = merged(layers, yaml.safe_load(given[name]))
         return parse(layers, "the chart").prometheus, made["Deployment forecaster/forecaster"]["spec"]["template"]
 
     def test_a_password_and_an_authority_are_files_that_are_mounted(self) -> None:
-        found, pod = self.settings(url="https://metrics.example", **WITH_PASSWORD)
-        assert (found.url, found.username) == ("https://metrics.example", "the-reader")
-        mounts = {one["mountPath"]: one["name"] for one in pod["spec"]["containers"][0]["volumeMounts"]}
-        volumes = {one["name"]: one for one in pod["spec"]["volumes"]}
-        assert volumes[mounts[str(found.password_file.parent)]]["secret"] == {"secretName": "the-login"}
-        assert volumes[mounts[str(found.ca_file.parent)]]["configMap"] == {"name": "the-ca"}
+        settings, pod = self.settings(url="https://metrics.example", **WITH_PASSWORD)
+        assert (settings.url, settings.username) == ("https://metrics.example", "the-reader")
+        mounts = {mount["mountPath"]: mount["name"] for mount in pod["spec"]["containers"][0]["volumeMounts"]}
+        volumes = {volume["name"]: volume for volume in pod["spec"]["volumes"]}
+        assert volumes[mounts[str(settings.password_file.parent)]]["secret"] == {"secretName": "the-login"}
+        assert volumes[mounts[str(settings.ca_file.parent)]]["configMap"] == {"name": "the-ca"}
 
     def test_a_secret_without_a_username_is_a_bearer_token(self) -> None:
-        found, _ = self.settings(existingSecret="the-login")
-        assert str(found.bearer_token_file) == "/etc/forecaster/prometheus/login/token"
+        settings, _ = self.settings(existingSecret="the-login")
+        assert str(settings.bearer_token_file) == "/etc/forecaster/prometheus/login/token"
 
     @pytest.mark.parametrize("provider", ["aws-sigv4", "azure", "gcp"])
     def test_the_identity_of_a_cloud(self, provider: str) -> None:
-        found, pod = self.settings(identity=provider)
-        assert found.identity == provider
+        settings, pod = self.settings(identity=provider)
+        assert settings.identity == provider
         assert ("azure.workload.identity/use" in pod["metadata"]["labels"]) == (provider == "azure")
 
     def test_thanos_of_openshift_is_read_by_the_service_account(self) -> None:
-        found, _ = self.settings(
+        settings, _ = self.settings(
             url="https://thanos-querier.openshift-monitoring.svc:9091",
             identity="service-account",
             caConfigMap={"name": "openshift-service-ca.crt", "key": "service-ca.crt"},
         )
-        assert str(found.bearer_token_file) == "/var/run/secrets/kubernetes.io/serviceaccount/token"
-        assert str(found.ca_file).endswith("/service-ca.crt")
+        assert str(settings.bearer_token_file) == "/var/run/secrets/kubernetes.io/serviceaccount/token"
+        assert str(settings.ca_file).endswith("/service-ca.crt")
 
 
 PAGES = ("cloud-aks.md", "cloud-eks.md", "cloud-gke.md", "cloud-openshift.md")
@@ -240,10 +242,10 @@ PAGES = ("cloud-aks.md", "cloud-eks.md", "cloud-gke.md", "cloud-openshift.md")
 
 @pytest.mark.parametrize("page", PAGES)
 def test_values_of_the_pages_of_clouds_are_settings_that_the_service_takes(page: str) -> None:
-    (values,) = [one.text for one in snippets() if one.page.name == page and one.language == "yaml"]
-    found, _ = TestPrometheus().settings(**yaml.safe_load(values)["prometheus"])
-    assert found.url.startswith("https://")
-    assert found.identity or found.bearer_token_file
+    (values,) = [snippet.text for snippet in snippets() if snippet.page.name == page and snippet.language == "yaml"]
+    settings, _ = TestPrometheus().settings(**yaml.safe_load(values)["prometheus"])
+    assert settings.url.startswith("https://")
+    assert settings.identity or settings.bearer_token_file
     render(yaml.safe_load(values))
 
 
@@ -275,7 +277,7 @@ def test_restricted_v2_of_openshift_takes_every_pod() -> None:
 
 def test_any_user_may_write_where_the_service_has_to() -> None:
     """A user without a home: state and temporary files lie on volumes that the group of the pod may write."""
-    (deployment,) = [one for name, one in released().items() if name.startswith("Deployment ")]
+    (deployment,) = [document for name, document in released().items() if name.startswith("Deployment ")]
     pod = deployment["spec"]["template"]["spec"]
     volumes = {volume["name"]: volume for volume in pod["volumes"]}
     written = [mount for mount in pod["containers"][0]["volumeMounts"] if not mount.get("readOnly")]
@@ -288,15 +290,15 @@ def test_a_released_chart_states_its_image_by_digest(tmp_path: Path) -> None:
     command = ["sh", str(CHART.parents[1] / ".ci" / "chart"), f"ghcr.io/owner/name@{DIGEST}", str(tmp_path)]
     subprocess.run(command, env=environment, capture_output=True, check=True)
     (archive,) = tmp_path.glob("forecaster-*.tgz")
-    said = helm("template", "forecaster", str(archive))
-    assert f"image: ghcr.io/owner/name@{DIGEST}" in said.stdout
+    done = helm("template", "forecaster", str(archive))
+    assert f"image: ghcr.io/owner/name@{DIGEST}" in done.stdout
     refused = subprocess.run([*command[:2], "name:latest", str(tmp_path)], capture_output=True, text=True, check=False)
     assert "no image by digest" in refused.stderr
 
 
 def test_the_test_of_a_release_asks_its_own_service() -> None:
     made = released(release="green", tests={"enabled": True})
-    (pod,) = [one for one in made.values() if one["kind"] == "Pod"]
+    (pod,) = [document for document in made.values() if document["kind"] == "Pod"]
     assert pod["metadata"]["annotations"]["helm.sh/hook"] == "test"
     assert "http://green-forecaster:8080/readyz" in pod["spec"]["containers"][0]["args"][0]
     assert "Service forecaster/green-forecaster" in made
@@ -304,8 +306,8 @@ def test_the_test_of_a_release_asks_its_own_service() -> None:
 
 def pods_in(documents: Any) -> Iterator[dict[str, Any]]:
     """Templates of pods, wherever objects have them."""
-    for one in documents:
-        if isinstance(one, dict) and "containers" in one.get("spec", {}):
-            yield one
-        elif isinstance(one, dict):
-            yield from pods_in(one.values())
+    for document in documents:
+        if isinstance(document, dict) and "containers" in document.get("spec", {}):
+            yield document
+        elif isinstance(document, dict):
+            yield from pods_in(document.values())

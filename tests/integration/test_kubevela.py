@@ -20,7 +20,7 @@ KUBEVELA = DEPLOY / "kubevela"
 
 
 def filled_in(folder: Path, parameter: dict[str, Any], name: str = "web") -> subprocess.CompletedProcess[str]:
-    """What the template of the TraitDefinition makes of the properties of an Application."""
+    """Render the template of the TraitDefinition with the properties of an Application."""
     definition = yaml.safe_load((KUBEVELA / "trait-definition.yaml").read_text(encoding="utf-8"))
     template = folder / "template.cue"
     given = f"context: name: {json.dumps(name)}\nparameter: {json.dumps(parameter)}\n"
@@ -30,12 +30,12 @@ def filled_in(folder: Path, parameter: dict[str, Any], name: str = "web") -> sub
 
 
 def trait() -> dict[str, Any]:
-    """The one of the example."""
+    """Properties of the trait in the example."""
     application = yaml.safe_load((KUBEVELA / "application.yaml").read_text(encoding="utf-8"))
     (component,) = application["spec"]["components"]
-    (found,) = component["traits"]
-    assert found["type"] == yaml.safe_load((KUBEVELA / "trait-definition.yaml").read_text())["metadata"]["name"]
-    properties: dict[str, Any] = found["properties"]
+    (stated,) = component["traits"]
+    assert stated["type"] == yaml.safe_load((KUBEVELA / "trait-definition.yaml").read_text())["metadata"]["name"]
+    properties: dict[str, Any] = stated["properties"]
     return properties
 
 
@@ -54,7 +54,7 @@ def test_without_properties_it_is_a_plain_hpa_that_forecaster_knows_of(tmp_path:
     hpa = json.loads(filled_in(tmp_path, {"mode": "floor"}).stdout)
     kubernetes_validate.validate(hpa, "1.36", strict=True)
     assert hpa["metadata"]["annotations"] == {"forecaster.dev/mode": "floor"}
-    assert [one["type"] for one in hpa["spec"]["metrics"]] == ["Resource"]
+    assert [metric["type"] for metric in hpa["spec"]["metrics"]] == ["Resource"]
 
 
 @pytest.mark.parametrize("wrong", [{"mode": "florr"}, {"min": 0}, {"min": 5, "max": 4}])

@@ -24,7 +24,7 @@ from tests.support.snippets import snippets
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-BLOCKS = [one.text for one in snippets() if one.page.name == "sizes-in-git.md" and one.language]
+BLOCKS = [snippet.text for snippet in snippets() if snippet.page.name == "sizes-in-git.md" and snippet.language]
 (MAP, SCRIPT, GITHUB, GITLAB) = BLOCKS
 NAMES = (("data", "reports"), ("shop", "storefront"), ("shop", "recommendations"))
 BRANCH, OVERLAY = "forecaster-sizes", "values-forecaster.yaml"
@@ -80,8 +80,8 @@ class Team(NamedTuple):
     def ahead(self) -> int:
         return int(self.git("rev-list", "--count", f"origin/main..origin/{BRANCH}"))
 
-    def overlay(self, of: str) -> dict[str, Any]:
-        return yaml.safe_load(self.git("show", f"origin/{of}:{OVERLAY}"))
+    def overlay(self, branch: str) -> dict[str, Any]:
+        return yaml.safe_load(self.git("show", f"origin/{branch}:{OVERLAY}"))
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +105,11 @@ def recommended(measured: tuple[str, ...]) -> dict[str, dict[str, Any]]:
     """Requests and limits of each container, as `-o json` has them."""
     command = [Path(sys.executable).with_name("forecaster"), "recommend", *measured, "-o", "json"]
     document = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
-    return {one["name"]: one["containers"]["app"] for one in document["recommendations"] if one["containers"]}
+    return {
+        recommendation["name"]: recommendation["containers"]["app"]
+        for recommendation in document["recommendations"]
+        if recommendation["containers"]
+    }
 
 
 @pytest.fixture
@@ -128,14 +132,14 @@ def team(
     }.items():
         (clone / name).parent.mkdir(exist_ok=True)
         (clone / name).write_text(text)
-    found = Team(clone, origin, measured)
-    found.git("config", "user.email", "owner@example.com")
-    found.git("config", "user.name", "owner")
-    found.git("checkout", "-q", "-B", "main")
-    found.git("add", ".")
-    found.git("commit", "-q", "-m", "A chart")
-    found.git("push", "-q", "origin", "main")
-    return found
+    built = Team(clone, origin, measured)
+    built.git("config", "user.email", "owner@example.com")
+    built.git("config", "user.name", "owner")
+    built.git("checkout", "-q", "-B", "main")
+    built.git("add", ".")
+    built.git("commit", "-q", "-m", "A chart")
+    built.git("push", "-q", "origin", "main")
+    return built
 
 
 @pytest.mark.slow
@@ -149,7 +153,7 @@ def test_there_is_never_a_second_pull_request(team: Team, recommended: dict[str,
     assert overlay["reports"]["resources"]["requests"] == recommended["reports"]["requests"]
     assert overlay["storefront"]["resources"]["limits"]["cpu"] is None
     assert message.startswith("Requests and limits by forecaster\n\n2 of 3 containers moved by more than 10 %")
-    assert all(said in message for said in ("| data/reports/app |", "OOM KILL EXPECTED", "Cost a month", "once in"))
+    assert all(phrase in message for phrase in ("| data/reports/app |", "OOM KILL EXPECTED", "Cost a month", "once in"))
 
     team.git("push", "-q", "origin", f"origin/{BRANCH}:main")
     team.week()
@@ -166,7 +170,7 @@ def test_there_is_never_a_second_pull_request(team: Team, recommended: dict[str,
 
 @pytest.mark.slow
 def test_helm_reads_the_sizes(team: Team, recommended: dict[str, Any]) -> None:
-    """What the cluster gets is the recommendation; a limit that it has not goes away, and what is near stays."""
+    """The cluster gets the recommendations: a limit that they leave out goes away, and a size that is near stays."""
     helm("version")
     team.week()
     team.git("checkout", "-q", BRANCH)
@@ -191,10 +195,10 @@ def test_the_job_of_github_runs_the_script_and_opens_one_pull_request(tmp_path: 
     assert all(parses(run) for run in runs)
     if (actionlint := find("actionlint")) is not None:
         (tmp_path / "sizes.yaml").write_text(GITHUB)
-        said = subprocess.run(
+        done = subprocess.run(
             [actionlint, "-no-color", tmp_path / "sizes.yaml"], capture_output=True, text=True, check=False
         )
-        assert said.returncode == 0, said.stdout
+        assert done.returncode == 0, done.stdout
 
 
 def test_the_job_of_gitlab_runs_the_script_and_opens_one_merge_request() -> None:

@@ -48,7 +48,7 @@ def test_one_cycle_for_machines_is_a_list_of_recommendations_and_loads_no_librar
     answer = json.loads(done.stdout)
     assert list(answer) == ["recommendations"]
     assert len(answer["recommendations"]) == 11
-    assert {one["at"] for one in answer["recommendations"]} == {"2021-10-19T00:00:00Z"}
+    assert {recommendation["at"] for recommendation in answer["recommendations"]} == {"2021-10-19T00:00:00Z"}
     assert done.stderr == ""
     assert "forecaster.report.demo" in loaded.read_text().split()
     assert SLOW_TO_IMPORT & {*loaded.read_text().split()} == set()
@@ -74,14 +74,16 @@ def test_the_service_forecasts_for_every_workload_and_sees_the_pods_that_its_flo
         setups, _ = setups_of(stage)
         moments = list(play(stage, setups, HALF_AN_HOUR))
     for before, after in pairwise(moments):
-        seen = {one.id: one.replicas_now for one in after.outcome.recommendations}
-        assert {id_: world.desired for id_, world in before.floored.items()} == {id_: seen[id_] for id_ in setups}
+        counts = {recommendation.id: recommendation.replicas_now for recommendation in after.outcome.recommendations}
+        assert {id_: world.desired for id_, world in before.floored.items()} == {id_: counts[id_] for id_ in setups}
         assert after.outcome.report.failures == ()
-    assert all(forecast_of(one) for one in moments[-1].outcome.recommendations)
+    assert all(has_forecast(recommendation) for recommendation in moments[-1].outcome.recommendations)
 
 
-def forecast_of(one: Recommendation) -> bool:
-    return isinstance(one.replicas, Scale) and any(view.forecast is not None for view in one.signals)
+def has_forecast(recommendation: Recommendation) -> bool:
+    return isinstance(recommendation.replicas, Scale) and any(
+        view.forecast is not None for view in recommendation.signals
+    )
 
 
 def test_the_play_adds_up(capsys: pytest.CaptureFixture[str]) -> None:
@@ -92,7 +94,7 @@ def test_the_play_adds_up(capsys: pytest.CaptureFixture[str]) -> None:
     outcome = answer["outcome"]
     assert len(outcome["workloads"]) + len(outcome["left_out"]) == 11
     for way in ("hpa", "decided"):
-        spent = sum(one["strategies"][way]["own"]["pod_hours"] for one in outcome["workloads"])
+        spent = sum(workload["strategies"][way]["own"]["pod_hours"] for workload in outcome["workloads"])
         assert outcome["total"][way]["own"]["pod_hours"] == pytest.approx(spent)
         assert 0 <= outcome["total"][way]["own"]["short_share"] <= 1
 
@@ -138,12 +140,14 @@ def test_the_dashboard_shows_the_cycle_that_was_played_last() -> None:
         setups, _ = setups_of(stage)
         *_, last = play(stage, setups, timedelta(minutes=6))
         whole = dict.fromkeys(("published_at", "drawn_at"), "2021-10-19T00:05:00Z")
-        now = answered(address, "dashboard/now", lambda said: said.items() >= whole.items())
+        now = answered(address, "dashboard/now", lambda payload: payload.items() >= whole.items())
         fleet = answered(address, "dashboard/fleet")
         page = answered(address, "dashboard/workloads/shop/Deployment/checkout")
         health = answered(address, "dashboard/health")
     counts = {
-        one.id.name: one.replicas.replicas for one in last.outcome.recommendations if isinstance(one.replicas, Scale)
+        recommendation.id.name: recommendation.replicas.replicas
+        for recommendation in last.outcome.recommendations
+        if isinstance(recommendation.replicas, Scale)
     }
     assert dict(zip(fleet["name"], fleet["recommended"], strict=True)) == counts
     assert (now["stale"], now["note"]) == (False, NOTE)
@@ -152,16 +156,16 @@ def test_the_dashboard_shows_the_cycle_that_was_played_last() -> None:
     assert health["cycles"][0]["at"] == "2021-10-19T00:04:00Z"
 
 
-def answered(address: str, path: str, known: Callable[[Any], bool] = lambda _said: True) -> Any:
+def answered(address: str, path: str, known: Callable[[Any], bool] = lambda _payload: True) -> Any:
     """The answer of a serving process that starts, or takes up another table, meanwhile."""
 
-    said: list[Any] = []
+    answers: list[Any] = []
 
     def is_there() -> bool:
         with suppress(httpx.TransportError):
             answer = httpx.get(address + path)
-            said[:] = [answer.json()] if answer.status_code == 200 else []
-        return bool(said) and known(said[0])
+            answers[:] = [answer.json()] if answer.status_code == 200 else []
+        return bool(answers) and known(answers[0])
 
     wait_until(is_there, what=path)
-    return said[0]
+    return answers[0]

@@ -71,7 +71,7 @@ class Terminal:
 
 
 def interrupted(moment: bytes) -> bytes:
-    """What was seen of a demo that Ctrl-C ended at a moment; the terminal is as it was."""
+    """Return the output of a demo that Ctrl-C ended at `moment`; the modes of the terminal are restored."""
     terminal = Terminal(COMMAND, "demo")
     try:
         terminal.read_until(moment)
@@ -97,9 +97,9 @@ def test_ctrl_c_leaves_the_terminal_as_it_was(moment: bytes) -> None:
 
 def test_ctrl_c_at_a_later_picture_leaves_what_was_shown() -> None:
     """A terminal that erases a line erases none of the last picture."""
-    seen = interrupted(b"0.6 of 12 h")
-    kept = seen[seen.rfind(ERASE) :]
-    assert [word for word in (b"of 12 h", b"shop/checkout", b"plain HPA") if word not in kept] == []
+    output = interrupted(b"0.6 of 12 h")
+    last_picture = output[output.rfind(ERASE) :]
+    assert [word for word in (b"of 12 h", b"shop/checkout", b"plain HPA") if word not in last_picture] == []
 
 
 def test_impatience_changes_nothing() -> None:

@@ -61,10 +61,10 @@ def small(cluster: World, node: str = "n1") -> None:
 @pytest.fixture(scope="module")
 def cluster(prometheus_binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     data = tmp_path_factory.mktemp("clusters") / "data"
-    ours, other = World("ours", START.timestamp()), World("other", START.timestamp())
-    small(ours)
+    own, other = World("ours", START.timestamp()), World("other", START.timestamp())
+    small(own)
     small(other, "n9")
-    fill(data, [*ours.spans, *other.spans], prometheus_binaries)
+    fill(data, [*own.spans, *other.spans], prometheus_binaries)
     with RealPrometheus(prometheus_binaries, data) as running:
         queries = Queries(labels={"cluster": "ours"}, namespaces="shop")
         source = PrometheusSource(PrometheusSettings(url=running.url), queries)
@@ -85,8 +85,10 @@ def test_nodes_are_those_of_our_cluster(cluster: Cluster) -> None:
 
 
 def test_pods_of_every_namespace_take_room(cluster: Cluster) -> None:
-    found = {one.workload: (one.requests, one.daemon, one.memory_bytes) for one in cluster.residents}
-    assert found == {
+    residents = {
+        resident.workload: (resident.requests, resident.daemon, resident.memory_bytes) for resident in cluster.residents
+    }
+    assert residents == {
         "shop/Deployment/web": ({"cpu": 700}, False, 1000),
         "kube-system/DaemonSet/agent": ({"cpu": 500}, True, 1000),
     }
@@ -95,7 +97,7 @@ def test_pods_of_every_namespace_take_room(cluster: Cluster) -> None:
 def test_a_namespace_s_rules_and_a_workload_s_containers(cluster: Cluster) -> None:
     assert (cluster.limit_ranges or {})["shop"][0].items[0].max == {"cpu": 2000}
     assert (cluster.quotas or {})["shop"][0].hard == {"pods": 10_000}
-    assert [one.name for one in cluster.templates[WEB].containers] == ["app"]
+    assert [container.name for container in cluster.templates[WEB].containers] == ["app"]
     assert cluster.templates[WEB].containers[0].resources.requests == {"cpu": 500}
     assert cluster.rollouts[WEB].surge == 2
 

@@ -1,4 +1,4 @@
-"""What is not all there, in the real Prometheus: half-empty windows after an outage, pods without samples.
+"""Incomplete data in the real Prometheus: half-empty windows after an outage, pods without samples.
 
 Ten pods with three cores in all, 300m each, and an HPA at 60 % of 500m: exactly the ten pods that there are.
 """
@@ -87,8 +87,8 @@ def pod(
     cluster.levels("kube_pod_status_phase", there, phase="Running", **who)
     cluster.levels("kube_pod_status_ready", np.where(ready, there, 0.0 * there), condition="true", **who)
     cluster.levels("kube_pod_container_resource_requests", 0.5 * there, resource="cpu", **app)
-    seen = np.where(unseen, np.nan, cores)
-    cluster.total("container_cpu_usage_seconds_total", seen, id=f"/kubepods/{name}/app", **app)
+    measured = np.where(unseen, np.nan, cores)
+    cluster.total("container_cpu_usage_seconds_total", measured, id=f"/kubepods/{name}/app", **app)
     cluster.levels("container_memory_working_set_bytes", 1000.0 * there, id=f"/kubepods/{name}/app", **app)
 
 
@@ -168,7 +168,7 @@ def worlds() -> Iterator[World]:
 @pytest.fixture(scope="module")
 def server(prometheus_binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealPrometheus]:
     data = tmp_path_factory.mktemp("completeness") / "data"
-    fill(data, [span for one in worlds() for span in one], prometheus_binaries)
+    fill(data, [span for world in worlds() for span in world], prometheus_binaries)
     with RealPrometheus(prometheus_binaries, data) as running:
         yield running
 
@@ -193,8 +193,8 @@ class _Sources:
         return stage
 
     def close(self) -> None:
-        for one in self._opened:
-            one.close()
+        for source in self._opened:
+            source.close()
 
 
 def at(minute: int) -> datetime:
@@ -223,8 +223,8 @@ class TestOutageOfPrometheus:
         outcomes = {minute: stage.cycle.run(at(minute)) for minute in range(6, 14)}
         half = outcomes[BACK + 1]
         assert half.report.incomplete["cpu", "uncovered-window"] == 1
-        (said,) = half.report.failures
-        assert re.fullmatch("cpu of shop/web: samples cover 5.% of the window of its rate", said)
+        (failure,) = half.report.failures
+        assert re.fullmatch("cpu of shop/web: samples cover 5.% of the window of its rate", failure)
         assert not outcomes[BACK + 3 - 1].report.failures
 
     def test_what_is_learned_has_a_gap_and_no_sag(self, cycles: Callable[[str], CycleOnFakes]) -> None:
@@ -242,10 +242,10 @@ class TestPodsWithoutSamples:
     def test_the_count_stays_and_the_sentence_says_why(self, cycles: Callable[[str], CycleOnFakes]) -> None:
         stage = cycles("silent")
         outcome = [stage.cycle.run(at(minute)) for minute in range(6, 12)][-1]
-        one = named(outcome, "web")
-        assert one.recommended_replicas == 10
+        web = named(outcome, "web")
+        assert web.recommended_replicas == 10
         assert measured(outcome) == pytest.approx(1.8, rel=0.01)
-        assert "6 of 10 ready pods have samples" in one.replicas.message
+        assert "6 of 10 ready pods have samples" in web.replicas.message
         assert outcome.report.incomplete["cpu", "silent-pods"] == 1
 
     def test_nothing_of_it_is_learned(self, cycles: Callable[[str], CycleOnFakes]) -> None:
@@ -261,7 +261,7 @@ class TestSamplesThatEnd:
     def test_the_count_does_not_fall_while_windows_run_empty(
         self, cycles: Callable[[str], CycleOnFakes], pods: int
     ) -> None:
-        """Of two pods of ten it is a tenth of the sum at first, which would ask for nine pods."""
+        """Losing two pods of ten takes at first a tenth off the sum, which would ask for nine pods."""
         stage = cycles(f"losing-{pods}")
         stage.cycle.policies = AT_ONCE
         counts = {minute: named(stage.cycle.run(at(minute)), "web").recommended_replicas for minute in range(6, 16)}
@@ -269,7 +269,7 @@ class TestSamplesThatEnd:
 
 
 class TestStart:
-    """What pods use to start is no demand."""
+    """CPU that pods use to start is no demand."""
 
     @pytest.mark.parametrize("world", ["rollout", "crash_loop"])
     def test_the_count_does_not_rise(self, cycles: Callable[[str], CycleOnFakes], world: str) -> None:
@@ -294,7 +294,7 @@ class TestStart:
     def test_new_pods_that_take_their_share_do_not_lower_the_count(self, cycles: Callable[[str], CycleOnFakes]) -> None:
         stage = cycles("scaled_out")
         outcomes = {minute: stage.cycle.run(at(minute)) for minute in range(7, 20)}
-        counts = {minute: named(one, "web").recommended_replicas for minute, one in outcomes.items()}
+        counts = {minute: named(outcome, "web").recommended_replicas for minute, outcome in outcomes.items()}
         assert [counts[minute] for minute in range(READY, 20)] == [20] * 9, counts
         assert outcomes[READY + 1].report.incomplete["cpu", "starting-pods"] == 1
         assert measured(outcomes[19]) == pytest.approx(6.0, rel=0.02)
@@ -303,12 +303,12 @@ class TestStart:
 def test_minutes_are_asked_again_a_bounded_number_of_times(cycles: Callable[[str], CycleOnFakes]) -> None:
     stage = cycles("silent")
     source = stage.cycle.source
-    asked: list[tuple[datetime, timedelta]] = []
+    questions: list[tuple[datetime, timedelta]] = []
     before = source.history
     source.history = lambda signal, start, end, step: (  # type: ignore[method-assign]
-        asked.append((start, step)) or before(signal, start, end, step)
+        questions.append((start, step)) or before(signal, start, end, step)
     )
     for minute in range(6, 19):
         stage.cycle.run(at(minute))
-    again = [start for start, step in asked if step == MINUTE and start >= at(6)]
+    again = [start for start, step in questions if step == MINUTE and start >= at(6)]
     assert 0 < len(again) <= 16

@@ -30,7 +30,7 @@ KILLED_AFTER = 7
 
 
 def filled(cluster: World, *, kills: int) -> None:
-    """A workload of which a pod was killed so often, and held back half of the time, and a quiet one."""
+    """Add a workload of which a pod was killed `kills` times and throttled half of the time, and a quiet one."""
     for name, killed in (("web", kills), ("quiet", 0)):
         pod = f"{name}-7d-a"
         cluster.replicaset("shop", f"{name}-7d", "Deployment", name)
@@ -39,8 +39,8 @@ def filled(cluster: World, *, kills: int) -> None:
         after = np.arange(cluster.scrapes) >= KILLED_AFTER
         cluster.levels("kube_pod_container_status_restarts_total", np.where(after, killed, 0.0), **labels)
         if killed:
-            told = np.where(after, 1.0, np.nan)
-            cluster.levels("kube_pod_container_status_last_terminated_reason", told, reason="OOMKilled", **labels)
+            reported = np.where(after, 1.0, np.nan)
+            cluster.levels("kube_pod_container_status_last_terminated_reason", reported, reason="OOMKilled", **labels)
             cluster.counter("container_cpu_cfs_throttled_seconds_total", 0.5, id=f"/{pod}", **labels)
 
 
@@ -49,10 +49,10 @@ def losses(
     prometheus_binaries: Binaries, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[WorkloadId, ContainerLosses]]:
     data: Path = tmp_path_factory.mktemp("losses") / "data"
-    ours, other = World("ours", START.timestamp()), World("other", START.timestamp())
-    filled(ours, kills=2)
+    own, other = World("ours", START.timestamp()), World("other", START.timestamp())
+    filled(own, kills=2)
     filled(other, kills=5)
-    fill(data, [*ours.spans, *other.spans], prometheus_binaries)
+    fill(data, [*own.spans, *other.spans], prometheus_binaries)
     with RealPrometheus(prometheus_binaries, data) as running:
         source = PrometheusSource(PrometheusSettings(url=running.url), Queries(labels={"cluster": "ours"}))
         yield container_losses(source, UNTIL - timedelta(minutes=15), UNTIL)

@@ -102,15 +102,15 @@ def stage(server: RealPrometheus) -> Iterator[Callable[[str], CycleOnFakes]]:
             queries = Queries(labels={"cluster": world}, requests_from="none")
             source = PrometheusSource(PrometheusSettings(url=server.url, retries=0), queries)
             sources.enter_context(closing(source))
-            found = CycleOnFakes(start=NOON + FIRST * MINUTE, learns_first=False)
-            found.cycle.source = source
-            return found
+            built = CycleOnFakes(start=NOON + FIRST * MINUTE, learns_first=False)
+            built.cycle.source = source
+            return built
 
         yield on
 
 
 def decided(stage: CycleOnFakes) -> Recommendation:
-    """What is decided in the last of some minutes."""
+    """Decide shop/web minute by minute and return the last recommendation."""
     outcomes = [stage.cycle.run(NOON + minute * MINUTE) for minute in range(FIRST, LAST + 1)]
     assert not outcomes[-1].report.failures
     return named(outcomes[-1], "web")
@@ -129,21 +129,21 @@ def test_the_count_is_that_of_the_container_the_hpa_names(
 
 def test_an_average_amount_of_memory_of_the_container(stage: Callable[[str], CycleOnFakes]) -> None:
     """The builders give 450 bytes to the app, and 50 to the proxy: ceil(900 / 200)."""
-    one = decided(stage("memory"))
-    assert one.recommended_replicas == 5
-    assert one.signals[0].signal == MEMORY_CONTAINER
+    recommendation = decided(stage("memory"))
+    assert recommendation.recommended_replicas == 5
+    assert recommendation.signals[0].signal == MEMORY_CONTAINER
 
 
 def test_usage_request_and_arithmetic_are_explained(stage: Callable[[str], CycleOnFakes]) -> None:
     on_app = stage("app")
-    one = decided(on_app)
-    (view,) = one.signals
+    recommendation = decided(on_app)
+    (view,) = recommendation.signals
     assert view.signal == CPU_CONTAINER
     assert view.measured == pytest.approx(0.9, rel=0.01)
     assert view.target == "60 % of 500m a pod"
-    (web,) = on_app.cycle.source.inventory(one.at).workloads
-    assert "90 % of requested cpu in use / 60 % × 2 pods = 3 pods" in next_sync(web, one, {})[0]
-    assert any("cpu_container" in line and "60 % of 500m" in line for line in explanation(one))
+    (web,) = on_app.cycle.source.inventory(recommendation.at).workloads
+    assert "90 % of requested cpu in use / 60 % × 2 pods = 3 pods" in next_sync(web, recommendation, {})[0]
+    assert any("cpu_container" in line and "60 % of 500m" in line for line in explanation(recommendation))
 
 
 def test_the_past_of_the_container_is_read_and_learned_from(stage: Callable[[str], CycleOnFakes]) -> None:
@@ -169,18 +169,18 @@ def test_where_the_hpa_turns_to_another_container_the_past_is_that_of_the_new_on
 def test_what_cannot_be_computed_is_held_with_the_reason(
     stage: Callable[[str], CycleOnFakes], world: str, why: str
 ) -> None:
-    one = decided(stage(world))
-    assert isinstance(one.replicas, Hold)
-    assert why in "\n".join(explanation(one))
+    recommendation = decided(stage(world))
+    assert isinstance(recommendation.replicas, Hold)
+    assert why in "\n".join(explanation(recommendation))
 
 
 def test_without_such_an_hpa_no_container_is_asked_for(
     server: RealPrometheus, stage: Callable[[str], CycleOnFakes]
 ) -> None:
     on_pod = stage("pod")
-    asked: list[str] = []
+    signals: list[str] = []
     source = on_pod.cycle.source
     latest = source.latest
-    source.latest = lambda signal, at: (asked.append(str(signal)), latest(signal, at))[1]  # type: ignore[method-assign]
+    source.latest = lambda signal, at: (signals.append(str(signal)), latest(signal, at))[1]  # type: ignore[method-assign]
     decided(on_pod)
-    assert set(asked) == {"cpu", "memory", "requests"}
+    assert set(signals) == {"cpu", "memory", "requests"}

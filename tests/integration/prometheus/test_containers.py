@@ -77,10 +77,10 @@ def source(prometheus_binaries: Binaries, tmp_path_factory: pytest.TempPathFacto
 
 
 def usage(source: PrometheusSource, signal: Signal) -> dict[ContainerId, float]:
-    found: dict[ContainerId, float] = {}
+    by_container: dict[ContainerId, float] = {}
     for block in source.container_usage(signal, AT - MINUTES, AT - MINUTES, MINUTES):
-        found |= dict(zip(block.ids, block.values[:, 0].tolist(), strict=True))
-    return found
+        by_container |= dict(zip(block.ids, block.values[:, 0].tolist(), strict=True))
+    return by_container
 
 
 def test_usage_is_that_of_the_hottest_pod(source: PrometheusSource) -> None:

@@ -84,7 +84,7 @@ def recommend(url: str, *arguments: str) -> str:
 def advices(prometheus: str) -> dict[str, dict[str, Any]]:
     printed = json.loads(recommend(prometheus, "-o", "json"))
     assert list(Draft202012Validator(schema_of("recommend")).iter_errors(printed)) == []
-    return {one["name"]: one for one in printed["recommendations"]}
+    return {advice["name"]: advice for advice in printed["recommendations"]}
 
 
 @pytest.fixture(scope="module")
@@ -147,7 +147,7 @@ def test_workloads_beside_them_are_as_before(advices: dict[str, dict[str, Any]])
 
 
 def test_a_sidecar_of_the_runs_keeps_what_it_has(advices: dict[str, dict[str, Any]]) -> None:
-    assert [one["container"] for one in advices["backup"]["risks"]] == ["app"]
+    assert [risk["container"] for risk in advices["backup"]["risks"]] == ["app"]
     assert advices["backup"]["containers"].keys() == {"app"}
 
 

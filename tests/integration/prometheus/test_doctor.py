@@ -21,10 +21,10 @@ pytestmark = [pytest.mark.prometheus, pytest.mark.slow]
 
 def test_a_filled_week_is_in_good_order(filled_week: FilledWeek, prometheus_binaries: Binaries) -> None:
     with RealPrometheus(prometheus_binaries, filled_week.data) as server:
-        found = probe(PrometheusSettings(url=server.url), Queries(), filled_week.week.now)
-    details = {check.name: check.detail for check in found}
+        checks = probe(PrometheusSettings(url=server.url), Queries(), filled_week.week.now)
+    details = {check.name: check.detail for check in checks}
     # The week may have been filled minutes ago, and its `now` is the clock that is compared.
-    assert {check.name for check in found if not check.ok} <= {"clock"}
+    assert {check.name for check in checks if not check.ok} <= {"clock"}
     assert details["query cpu"] == details["query replicas"] == "33 series"
     assert details["query requests"] == "33 workloads from istio"
     assert details["scrape interval"] == "one sample every 1m, rates over 2m"
@@ -39,7 +39,7 @@ def test_an_empty_prometheus_is_told_what_it_lacks(
     (data := tmp_path_factory.mktemp("empty") / "data").mkdir()
     now = filled_week.week.now + timedelta(seconds=1)
     with RealPrometheus(prometheus_binaries, data) as server:
-        found = {check.name: check for check in probe(PrometheusSettings(url=server.url), Queries(), now)}
-    assert "kube-state-metrics" in found["query cpu"].remedy
-    assert not found["sample age"].ok
-    assert not found["history"].ok
+        checks = {check.name: check for check in probe(PrometheusSettings(url=server.url), Queries(), now)}
+    assert "kube-state-metrics" in checks["query cpu"].remedy
+    assert not checks["sample age"].ok
+    assert not checks["history"].ok

@@ -57,9 +57,9 @@ def scraped(name: str) -> World:
 
 
 def labelled(spans: Iterable[Span], **labels: str) -> list[Span]:
-    """The same series with further labels."""
+    """Return the series of `spans` with further labels."""
     more = "".join(f'{name}="{value}",' for name, value in labels.items())
-    return [replace(one, head=one.head.replace("{", "{" + more, 1)) for one in spans]
+    return [replace(span, head=span.head.replace("{", "{" + more, 1)) for span in spans]
 
 
 def copied() -> list[Span]:
@@ -68,15 +68,15 @@ def copied() -> list[Span]:
     mesh = {"destination_workload": "web", "destination_workload_namespace": "shop", "reporter": "destination"}
     for job in ("mesh", "pods"):
         world.counter("istio_requests_total", 4.0, job=job, instance="10.0.0.1:15020", **mesh)
-    both = [one for number in "01" for one in labelled(world.spans, prometheus_replica=number)]
-    told_by = [one for one in both if one.head.startswith("kube_")]
-    rest = [one for one in both if not one.head.startswith("kube_")]
-    return [*rest, *(one for name in "ab" for one in labelled(told_by, instance=f"ksm-{name}"))]
+    both = [span for number in "01" for span in labelled(world.spans, prometheus_replica=number)]
+    state_metrics = [span for span in both if span.head.startswith("kube_")]
+    rest = [span for span in both if not span.head.startswith("kube_")]
+    return [*rest, *(span for name in "ab" for span in labelled(state_metrics, instance=f"ksm-{name}"))]
 
 
 def clusters() -> list[Span]:
     """Two clusters with a web each; api is in one of them only."""
-    found = []
+    spans = []
     for number, name in enumerate("ab"):
         world = scraped("clusters")
         world.gauge("kube_deployment_created", 1e9 + number, namespace="shop", deployment="web")
@@ -84,20 +84,20 @@ def clusters() -> list[Span]:
         if name == "a":
             world.deployed("shop", "api", pods=2, cores=0.4)
             world.gauge("kube_deployment_created", 1e9, namespace="shop", deployment="api")
-        found += labelled(world.spans, k8s=name)
-    return found
+        spans += labelled(world.spans, k8s=name)
+    return spans
 
 
 def exported() -> list[Span]:
     """kube-state-metrics without `honor_labels`: namespace and pod are its own."""
-    found = []
-    for one in scraped("exported").spans:
-        head = one.head
+    spans = []
+    for span in scraped("exported").spans:
+        head = span.head
         if head.startswith("kube_"):
             head = re.sub(r'\b(namespace|pod)="', r'exported_\1="', head)
             head = head.replace("{", '{namespace="monitoring",pod="ksm-0",', 1)
-        found.append(replace(one, head=head))
-    return found
+        spans.append(replace(span, head=head))
+    return spans
 
 
 def old() -> list[Span]:
@@ -131,8 +131,8 @@ def cycles() -> Iterator[Callable[..., CycleOnFakes]]:
 
 
 def doctor(server: RealPrometheus, now: datetime, **labels: str) -> dict[str, Check]:
-    found = probe(PrometheusSettings(url=server.url), Queries(labels=labels, requests_from="none"), now)
-    return {check.name: check for check in found}
+    checks = probe(PrometheusSettings(url=server.url), Queries(labels=labels, requests_from="none"), now)
+    return {check.name: check for check in checks}
 
 
 class TestCopies:
@@ -140,17 +140,17 @@ class TestCopies:
         stage = cycles(server.url, "istio", cluster="copied")
         outcome = [stage.cycle.run(at(minute)) for minute in range(6, 9)][-1]
         assert not outcome.report.failures
-        one = named(outcome, "web")
-        assert (one.replicas_now, one.recommended_replicas) == (10, 10)
-        assert one.resources_now.cpu_request == 0.5
+        web = named(outcome, "web")
+        assert (web.replicas_now, web.recommended_replicas) == (10, 10)
+        assert web.resources_now.cpu_request == 0.5
         assert kept(stage.history, CPU, WEB)[-1] == pytest.approx(3.0, rel=0.02)
         assert kept(stage.history, REQUESTS, WEB)[-1] == pytest.approx(4.0, rel=0.02)
 
     def test_are_told_by_the_doctor(self, server: RealPrometheus) -> None:
-        found = doctor(server, at(12), cluster="copied")["copies"]
-        assert found.ok
-        assert "10 pods are reported more than once, by instance" in found.detail
-        assert "10 pods are reported more than once, by prometheus_replica" in found.detail
+        check = doctor(server, at(12), cluster="copied")["copies"]
+        assert check.ok
+        assert "10 pods are reported more than once, by instance" in check.detail
+        assert "10 pods are reported more than once, by prometheus_replica" in check.detail
 
     def test_of_nothing_are_none(self, server: RealPrometheus) -> None:
         assert doctor(server, at(12), cluster="plain")["copies"].detail == "no duplicate series"
@@ -166,7 +166,7 @@ class TestClusters:
         held = named(outcome, "web").replicas
         assert isinstance(held, Hold)
         assert "queries.labels" in held.message
-        assert any("1 workload held, Deployment shop/web among them" in one for one in outcome.report.failures)
+        assert any("1 workload held, Deployment shop/web among them" in failure for failure in outcome.report.failures)
         api = named(outcome, "api").replicas
         assert "queries.labels" not in api.message
 
@@ -179,10 +179,10 @@ class TestClusters:
         assert named(outcome, "web").recommended_replicas == 10
 
     def test_the_doctor_says_so(self, server: RealPrometheus) -> None:
-        found = doctor(server, at(12), cluster="clusters")["clusters"]
-        assert not found.ok
-        assert found.detail == "2 clusters; 1 workload reported as several objects, shop/web among them"
-        assert "queries.labels" in found.remedy
+        check = doctor(server, at(12), cluster="clusters")["clusters"]
+        assert not check.ok
+        assert check.detail == "2 clusters; 1 workload reported as several objects, shop/web among them"
+        assert "queries.labels" in check.remedy
         assert doctor(server, at(12), cluster="clusters", k8s="a")["clusters"].ok
 
 
@@ -192,13 +192,13 @@ class TestWithoutHonorLabels:
     ) -> None:
         stage = cycles(server.url, cluster="exported")
         outcome = [stage.cycle.run(at(minute)) for minute in range(6, 9)][-1]
-        assert {type(one.replicas) for one in outcome.recommendations} == {Hold}
-        assert any("honor_labels: true" in one for one in outcome.report.failures)
+        assert {type(recommendation.replicas) for recommendation in outcome.recommendations} == {Hold}
+        assert any("honor_labels: true" in failure for failure in outcome.report.failures)
 
     def test_the_doctor_says_so(self, server: RealPrometheus) -> None:
-        found = doctor(server, at(12), cluster="exported")["honor_labels"]
-        assert (found.ok, found.detail) == (False, "10 pods have the label exported_pod")
-        assert "honor_labels: true" in found.remedy
+        check = doctor(server, at(12), cluster="exported")["honor_labels"]
+        assert (check.ok, check.detail) == (False, "10 pods have the label exported_pod")
+        assert "honor_labels: true" in check.remedy
 
 
 class TestOldStateMetrics:
@@ -211,9 +211,9 @@ class TestOldStateMetrics:
         assert "fractional targets" in held.message
 
     def test_the_doctor_says_so(self, server: RealPrometheus) -> None:
-        found = doctor(server, at(12), cluster="old")["kube-state-metrics"]
-        assert not found.ok
-        assert found.detail.startswith("v2.4.2; targets of HPAs with a fraction are missing")
+        check = doctor(server, at(12), cluster="old")["kube-state-metrics"]
+        assert not check.ok
+        assert check.detail.startswith("v2.4.2; targets of HPAs with a fraction are missing")
 
 
 LAG = 60.0
@@ -228,7 +228,7 @@ class Receiver:
         self._until = 0.0
 
     def arrive(self, until: datetime) -> None:
-        """Everything up to an instant that has not come yet."""
+        """Write everything up to an instant that was not written yet."""
         new = [
             SeriesSample(_labels(span.head), float(value), datetime.fromtimestamp(time, UTC))
             for span in self.world
@@ -236,7 +236,7 @@ class Receiver:
             if self._until < time <= until.timestamp()
         ]
         self._until = until.timestamp()
-        body = bytes(cramjam.snappy.compress_raw(write_request(sorted(new, key=lambda one: one.at))))
+        body = bytes(cramjam.snappy.compress_raw(write_request(sorted(new, key=lambda sample: sample.at))))
         headers = {"Content-Encoding": "snappy", "Content-Type": "application/x-protobuf"}
         answer = httpx.post(f"{self.server.url}/api/v1/write", content=body, headers=headers, timeout=PATIENCE)
         assert answer.is_success, answer.text
@@ -265,8 +265,8 @@ class TestLateSamples:
         for minute in range(8, 19):
             receiver.arrive(at(minute) - timedelta(seconds=LAG))
             outcomes[minute] = stage.cycle.run(at(minute))
-        assert {named(one, "web").recommended_replicas for one in outcomes.values()} == {10}
-        assert {one.report.incomplete["cpu", "uncovered-window"] for one in list(outcomes.values())[1:]} == {1}
+        assert {named(outcome, "web").recommended_replicas for outcome in outcomes.values()} == {10}
+        assert {outcome.report.incomplete["cpu", "uncovered-window"] for outcome in list(outcomes.values())[1:]} == {1}
         known = np.array(kept(stage.history, CPU, WEB)[-10:])
         np.testing.assert_allclose(known[~np.isnan(known)], 3.0, rtol=0.02)
         assert np.count_nonzero(~np.isnan(known)) >= 8
@@ -301,11 +301,11 @@ class TestLateSamples:
 
     def test_the_doctor_measures_it(self, receiver: Receiver) -> None:
         receiver.arrive(at(12) - timedelta(seconds=LAG))
-        found = doctor(receiver.server, at(12), cluster="late")["sample lag"]
-        assert not found.ok
-        late = int(re.search(r"delay (\d+) s", found.detail)[1])  # type: ignore[index]
+        check = doctor(receiver.server, at(12), cluster="late")["sample lag"]
+        assert not check.ok
+        late = int(re.search(r"delay (\d+) s", check.detail)[1])  # type: ignore[index]
         assert LAG - 15 <= late <= LAG
-        assert found.remedy.startswith("set cycle.delay to 1m")
+        assert check.remedy.startswith("set cycle.delay to 1m")
 
     def test_without_lag_there_is_nothing_to_say(self, receiver: Receiver) -> None:
         receiver.arrive(at(12))

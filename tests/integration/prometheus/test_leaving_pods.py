@@ -57,24 +57,24 @@ def server(prometheus_binaries: Binaries, tmp_path: Path) -> Iterator[RealPromet
 def test_take_no_load_with_them_and_leave_none(
     server: RealPrometheus, pods: Callable[[float], list[ScrapedPod]]
 ) -> None:
-    """The rates of those that stay show a window later what they took over."""
+    """The rates of pods that stay show a window later what they took over."""
     played = play(server, pods)
-    amounts = [one.signals[0].measured for one in played]
+    amounts = [recommendation.signals[0].measured for recommendation in played]
     assert amounts == [pytest.approx(3.0, rel=0.06)] * len(amounts)
 
 
 def play(server: RealPrometheus, pods: Callable[[float], list[ScrapedPod]]) -> list[Recommendation]:
-    """A cycle a minute, from the second one before the change on."""
-    found: list[Recommendation] = []
+    """Run a cycle a minute, from the second minute before the change on."""
+    recommendations: list[Recommendation] = []
     source = PrometheusSource(PrometheusSettings(url=server.url, retries=0), Queries(requests_from="none"))
     with closing(source), closing(Exporters(server.url)) as exporters:
         stage = CycleOnFakes(start=NOON + 5 * MINUTE, learns_first=False)
         stage.cycle.source = source
         for number in range(1, (END + 4) * (MINUTE // SCRAPE) + 1):
             at = NOON + number * SCRAPE
-            here = pods(number * SCRAPE / MINUTE)
-            ready = sum(pod.ready for pod in here)
-            exporters.scrape([ScrapedWorkload("web", ready, here, 0.31, 40)], at)
+            present = pods(number * SCRAPE / MINUTE)
+            ready = sum(pod.ready for pod in present)
+            exporters.scrape([ScrapedWorkload("web", ready, present, 0.31, 40)], at)
             if (at - NOON) % MINUTE == 0 * MINUTE and at >= NOON + (CHANGE - 1) * MINUTE:
-                found.append(named(stage.cycle.run(at), "web"))
-    return found
+                recommendations.append(named(stage.cycle.run(at), "web"))
+    return recommendations

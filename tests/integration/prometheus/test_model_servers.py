@@ -92,14 +92,18 @@ def test_a_pod_is_to_carry_four_fifths_of_what_it_ran_while_more_waited(url: str
         played = stage.run(now)
     for server in SERVERS:
         decided = named(played, server)
-        load = next(one for one in decided.signals if one.signal == f"{server}_load")
+        load = next(view for view in decided.signals if view.signal == f"{server}_load")
         assert load.measured == pytest.approx(PODS * BUSY, rel=0.02), server
         assert load.target.startswith("6.4 requests in flight a pod, full at 8 requests in flight"), load.target
         assert load.reactive_replicas == PODS  # 12 / 6.4
 
 
 def test_the_documented_hpa_leaves_the_target_to_what_was_learned() -> None:
-    (text,) = (one.text for one in snippets() if one.page.name == "model-servers.md" and "Autoscaler" in one.text)
+    (text,) = (
+        snippet.text
+        for snippet in snippets()
+        if snippet.page.name == "model-servers.md" and "Autoscaler" in snippet.text
+    )
     spec = read_manifest(yaml.safe_load(text))
     assert isinstance(spec, HpaSpec), spec
     (target,) = autoscaler_of(spec).targets

@@ -38,10 +38,10 @@ CYCLES = 70
 """Then an hour is over, and decisions are compared with the HPA alone."""
 FOR_EVER = timedelta(days=36_500).total_seconds()
 CHOSEN = {"namespace": "shop", "workload": "web", "signal": "cpu", "__rate_interval": "1m", "datasource": "x"}
-ONLY_OF_WHAT_THERE_IS = {"forecaster:seasonal_gates:ratio", "forecaster:incomplete_workloads:ratio"}
-"""Of five gates that are open at least, and of incomplete workloads."""
-FOUND = {"ForecasterAtMaximum", "ForecasterTableStale"}
-"""The second because the clock of this service stands at some noon."""
+WITHOUT_VALUE = {"forecaster:seasonal_gates:ratio", "forecaster:incomplete_workloads:ratio"}
+"""Recorded series without a value: fewer than five gates are open, and no workload is incomplete."""
+FIRING = {"ForecasterAtMaximum", "ForecasterTableStale"}
+"""Alerts that fire; ForecasterTableStale because the clock of this service stands at some noon."""
 SCRAPING = """\
 global: {{scrape_interval: 250ms}}
 scrape_configs:
@@ -92,12 +92,12 @@ def go_on(service: Service, server: RealPrometheus) -> None:
         )
 
 
-def asked(server: RealPrometheus, path: str, **query: str) -> Any:
+def api_data(server: RealPrometheus, path: str, **query: str) -> Any:
     return get(f"{server.url}/api/v1/{path}?{urlencode(query)}", timeout=30).json()["data"]
 
 
 def values(server: RealPrometheus, expr: str) -> list[float]:
-    return [float(one["value"][1]) for one in asked(server, "query", query=expr)["result"]]
+    return [float(row["value"][1]) for row in api_data(server, "query", query=expr)["result"]]
 
 
 def expressions() -> list[tuple[str, str]]:
@@ -110,7 +110,7 @@ def expressions() -> list[tuple[str, str]]:
 
 
 def filled_in(expr: str) -> str:
-    return re.sub(r"\$(\w+)", lambda found: CHOSEN[found[1]], expr)
+    return re.sub(r"\$(\w+)", lambda match: CHOSEN[match[1]], expr)
 
 
 def test_every_panel_shows_numbers(scraped: RealPrometheus) -> None:
@@ -127,14 +127,14 @@ def test_demand_is_drawn_in_the_unit_of_the_signal_that_is_chosen(scraped: RealP
 def test_every_choice_of_a_reader_has_values(scraped: RealPrometheus) -> None:
     for name, query in (variable for board in BOARDS for variable in board.variables.items()):
         selector, label = re.fullmatch(r"label_values\((.+), (\w+)\)", filled_in(query)).groups()  # type: ignore[union-attr]
-        assert CHOSEN[name] in asked(scraped, f"label/{label}/values", **{"match[]": selector})
+        assert CHOSEN[name] in api_data(scraped, f"label/{label}/values", **{"match[]": selector})
 
 
 def test_no_metric_is_unknown(scraped: RealPrometheus) -> None:
     """Neither in a panel nor in an alert: those that have no series yet are declared."""
     rules = [rule["expr"] for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
     read = {name for _, expr in expressions() for name in metrics_of(expr)} | {n for e in rules for n in metrics_of(e)}
-    known = set(asked(scraped, "label/__name__/values")) | set(asked(scraped, "metadata"))
+    known = set(api_data(scraped, "label/__name__/values")) | set(api_data(scraped, "metadata"))
     documented = (RULES.parents[2] / "docs" / "api.md").read_text(encoding="utf-8")
     assert {name for name in read if name not in known and f"`{name}" not in documented} == set()
 
@@ -145,7 +145,7 @@ def metrics_of(expr: str) -> set[str]:
 
 def test_every_recorded_series_has_a_value_and_every_alert_is_understood(scraped: RealPrometheus) -> None:
     rules = [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
-    found = {rule.get("record") or rule["alert"]: values(scraped, rule["expr"]) for rule in rules}
-    assert {name for name, some in found.items() if ":" in name and not some} == ONLY_OF_WHAT_THERE_IS
-    assert found["ForecasterAtMaximum"] == [1.0]
-    assert {name for name, some in found.items() if ":" not in name and some} == FOUND
+    results = {rule.get("record") or rule["alert"]: values(scraped, rule["expr"]) for rule in rules}
+    assert {name for name, numbers in results.items() if ":" in name and not numbers} == WITHOUT_VALUE
+    assert results["ForecasterAtMaximum"] == [1.0]
+    assert {name for name, numbers in results.items() if ":" not in name and numbers} == FIRING

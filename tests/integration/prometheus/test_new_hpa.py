@@ -54,16 +54,16 @@ def pods(cluster: World, kind: str) -> None:
 
 
 def hpa(cluster: World, *, metrics_since: int) -> None:
-    """An HPA at 30 % from minute `CREATED` on; its metrics are told from another minute on."""
+    """An HPA at 30 % from minute `CREATED` on; its metrics are reported from minute `metrics_since` on."""
     minute = (cluster.times - NOON.timestamp()) / 60
-    created, told = (np.where(minute >= since, 1.0, np.nan) for since in (CREATED, metrics_since))
+    created, reported = (np.where(minute >= since, 1.0, np.nan) for since in (CREATED, metrics_since))
     who = {"namespace": "shop", "horizontalpodautoscaler": "web"}
     scales = {"scaletargetref_kind": "Deployment", "scaletargetref_name": "web"}
     cluster.levels("kube_horizontalpodautoscaler_info", created, **scales, **who)
     cluster.levels("kube_horizontalpodautoscaler_spec_min_replicas", 2 * created, **who)
     cluster.levels("kube_horizontalpodautoscaler_spec_max_replicas", 50 * created, **who)
     target = {"metric_name": "cpu", "metric_target_type": "utilization"}
-    cluster.levels("kube_horizontalpodautoscaler_spec_target_metric", 30 * told, **target, **who)
+    cluster.levels("kube_horizontalpodautoscaler_spec_target_metric", 30 * reported, **target, **who)
 
 
 def worlds() -> Iterator[World]:
@@ -88,7 +88,7 @@ def server(prometheus_binaries: Binaries, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture
 def decided(server: RealPrometheus) -> Iterator[Callable[..., dict[int, Recommendation]]]:
-    """What is decided of the web of a world in each of some minutes."""
+    """Recommendations for shop/web of a world, by minute."""
     with ExitStack() as sources:
 
         def run(world: str, first: int, last: int, **horizontal: object) -> dict[int, Recommendation]:
@@ -102,7 +102,7 @@ def decided(server: RealPrometheus) -> Iterator[Callable[..., dict[int, Recommen
             stage = CycleOnFakes(start=NOON + first * timedelta(minutes=1), policies=policies, learns_first=False)
             stage.cycle.source = source
             minutes = range(first, last + 1)
-            return {one: named(stage.cycle.run(NOON + timedelta(minutes=one)), "web") for one in minutes}
+            return {minute: named(stage.cycle.run(NOON + timedelta(minutes=minute)), "web") for minute in minutes}
 
         yield run
 
@@ -110,40 +110,40 @@ def decided(server: RealPrometheus) -> Iterator[Callable[..., dict[int, Recommen
 def test_a_new_hpa_is_used_whole_in_the_first_cycle_in_which_it_is_told(
     decided: Callable[..., dict[int, Recommendation]],
 ) -> None:
-    """Not a minute of its bounds with the targets of the policy, or the other way around."""
-    found = decided("created", CREATED - 2, CREATED + 2)
-    assert (found[CREATED].autoscaler, found[CREATED].recommended_replicas) == ("", 10)
+    """No minute combines its bounds with the targets of the policy, or the other way around."""
+    by_minute = decided("created", CREATED - 2, CREATED + 2)
+    assert (by_minute[CREATED].autoscaler, by_minute[CREATED].recommended_replicas) == ("", 10)
     for minute in (CREATED + 1, CREATED + 2):
-        one = found[minute]
-        assert (one.autoscaler, one.recommended_replicas) == ("web", 20)
-        assert one.signals[0].target == "30 % of 500m a pod"
+        recommendation = by_minute[minute]
+        assert (recommendation.autoscaler, recommendation.recommended_replicas) == ("web", 20)
+        assert recommendation.signals[0].target == "30 % of 500m a pod"
 
 
 def test_while_it_is_told_in_part_nothing_is_decided_by_the_rest(
     decided: Callable[..., dict[int, Recommendation]],
 ) -> None:
-    found = decided("in-part", CREATED - 1, WHOLE + 2)
+    by_minute = decided("in-part", CREATED - 1, WHOLE + 2)
     for minute in range(CREATED + 1, WHOLE + 1):
-        held = found[minute].replicas
+        held = by_minute[minute].replicas
         assert isinstance(held, Hold), minute
         assert "no series has the metrics of its HPA web" in held.message
-        assert found[minute].offered is None
-    assert found[WHOLE + 2].recommended_replicas == 20
+        assert by_minute[minute].offered is None
+    assert by_minute[WHOLE + 2].recommended_replicas == 20
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
 def test_what_has_no_hpa_is_never_recommended_below_what_it_has(
     decided: Callable[..., dict[int, Recommendation]], kind: str
 ) -> None:
-    one = decided(kind, 8, 10)[10]
-    assert isinstance(one.replicas, Scale)
-    assert one.replicas.replicas == 10
-    assert any(clamp.rule == "present size" for clamp in one.clamps)
+    recommendation = decided(kind, 8, 10)[10]
+    assert isinstance(recommendation.replicas, Scale)
+    assert recommendation.replicas.replicas == 10
+    assert any(clamp.rule == "present size" for clamp in recommendation.clamps)
 
 
 @pytest.mark.parametrize("kind", ["Deployment", "StatefulSet"])
 def test_unless_the_policy_says_how_small_it_may_be(
     decided: Callable[..., dict[int, Recommendation]], kind: str
 ) -> None:
-    one = decided(kind, 8, 10, min_replicas=2)[10]
-    assert one.recommended_replicas == 8
+    recommendation = decided(kind, 8, 10, min_replicas=2)[10]
+    assert recommendation.recommended_replicas == 8

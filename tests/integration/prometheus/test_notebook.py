@@ -57,14 +57,14 @@ def test_a_notebook_ends_with_settings_for_what_prometheus_has(
     assert fragment
     parse(yaml.safe_load(fragment[0]), name)
     assert list(workloads(left))
-    assert [one for one in workloads(left) if not one.startswith("shop/")] == []
+    assert [workload for workload in workloads(left) if not workload.startswith("shop/")] == []
 
 
 def workloads(left: dict[str, Any]) -> Iterator[str]:
-    """Those that it looked at."""
+    """Names of the workloads that a notebook looked at."""
     if "panel" in left:
         yield from left["panel"].keys
     elif "workload" in left:
         yield left["workload"]
     else:
-        yield from (str(one.id) for one in left["load"].workloads)
+        yield from (str(workload.id) for workload in left["load"].workloads)

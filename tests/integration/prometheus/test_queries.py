@@ -46,8 +46,8 @@ def world(build: Callable[[World], None]) -> Callable[[World], None]:
     return build
 
 
-class Asked:
-    """The source, asked about one world."""
+class QueriedWorld:
+    """The source, which queries one world."""
 
     def __init__(self, url: str, name: str, **queries: Any) -> None:
         about = queries.pop("about", None)
@@ -63,7 +63,7 @@ class Asked:
     def workloads(self) -> dict[WorkloadId, Workload]:
         inventory = self._source.inventory(AT)
         assert not inventory.faults
-        return {one.id: one for one in inventory.workloads}
+        return {workload.id: workload for workload in inventory.workloads}
 
     def faults(self) -> tuple[str, ...]:
         return self._source.inventory(AT).faults
@@ -77,25 +77,25 @@ def server(prometheus_binaries: Binaries, tmp_path_factory: pytest.TempPathFacto
     data = tmp_path_factory.mktemp("worlds") / "data"
     spans = []
     for name, build in WORLDS.items():
-        one = World(name, START.timestamp())
-        build(one)
-        spans += one.spans
+        cluster = World(name, START.timestamp())
+        build(cluster)
+        spans += cluster.spans
     fill(data, spans, prometheus_binaries)
     with RealPrometheus(prometheus_binaries, data) as running:
         yield running
 
 
 @pytest.fixture
-def asked(server: RealPrometheus) -> Iterator[Callable[..., Asked]]:
-    opened: list[Asked] = []
+def queried(server: RealPrometheus) -> Iterator[Callable[..., QueriedWorld]]:
+    opened: list[QueriedWorld] = []
 
-    def ask(build: Callable[[World], None], **queries: Any) -> Asked:
-        opened.append(Asked(server.url, build.__name__, **queries))
+    def ask(build: Callable[[World], None], **queries: Any) -> QueriedWorld:
+        opened.append(QueriedWorld(server.url, build.__name__, **queries))
         return opened[-1]
 
     yield ask
-    for one in opened:
-        one.close()
+    for source in opened:
+        source.close()
 
 
 @world
@@ -129,25 +129,27 @@ EVERY_KIND = {
 }
 
 
-def test_pods_are_joined_to_whoever_controls_them(asked: Callable[..., Asked]) -> None:
+def test_pods_are_joined_to_whoever_controls_them(queried: Callable[..., QueriedWorld]) -> None:
     """Neither Jobs nor DaemonSets nor pods of nobody, and neither pause containers nor cgroup aggregates."""
-    assert asked(every_kind).latest(CPU) == pytest.approx(EVERY_KIND)
+    assert queried(every_kind).latest(CPU) == pytest.approx(EVERY_KIND)
 
 
-def test_memory_is_joined_like_cpu(asked: Callable[..., Asked]) -> None:
+def test_memory_is_joined_like_cpu(queried: Callable[..., QueriedWorld]) -> None:
     # Two pods of 500 bytes: the builders give every container 1000 bytes per core.
-    assert asked(every_kind).latest(MEMORY) == {one: 1000 * cores for one, cores in EVERY_KIND.items()}
+    assert queried(every_kind).latest(MEMORY) == {id_: 1000 * cores for id_, cores in EVERY_KIND.items()}
 
 
-def test_the_kinds_that_count_are_configurable(asked: Callable[..., Asked]) -> None:
-    daemons = asked(every_kind, kinds=("DaemonSet",))
+def test_the_kinds_that_count_are_configurable(queried: Callable[..., QueriedWorld]) -> None:
+    daemons = queried(every_kind, kinds=("DaemonSet",))
     agent = WorkloadId("shop", "DaemonSet", "agent")
     assert daemons.latest(CPU)[agent] == pytest.approx(5.0)
     assert daemons.workloads().keys() == {agent}
 
 
-def test_replicas_come_from_the_workload_itself_or_from_its_replicasets(asked: Callable[..., Asked]) -> None:
-    counted = {one: (it.replicas, it.ready_replicas) for one, it in asked(every_kind).workloads().items()}
+def test_replicas_come_from_the_workload_itself_or_from_its_replicasets(queried: Callable[..., QueriedWorld]) -> None:
+    counted = {
+        id_: (workload.replicas, workload.ready_replicas) for id_, workload in queried(every_kind).workloads().items()
+    }
     assert counted == {
         WEB: (2, 2),
         WorkloadId("shop", "StatefulSet", "db"): (1, 1),
@@ -157,8 +159,8 @@ def test_replicas_come_from_the_workload_itself_or_from_its_replicasets(asked: C
     }
 
 
-def test_ready_pods_are_a_signal_too(asked: Callable[..., Asked]) -> None:
-    assert asked(every_kind).latest(PODS)[WorkloadId("shop", "Rollout", "canary")] == 2
+def test_ready_pods_are_a_signal_too(queried: Callable[..., QueriedWorld]) -> None:
+    assert queried(every_kind).latest(PODS)[WorkloadId("shop", "Rollout", "canary")] == 2
 
 
 @world
@@ -168,8 +170,8 @@ def scraped_twice(cluster: World) -> None:
     cluster.owner("shop", "web-5d8f-0", "ReplicaSet", "web-5d8f", instance="second-kube-state-metrics")
 
 
-def test_two_scrapes_of_the_same_container_count_once(asked: Callable[..., Asked]) -> None:
-    assert asked(scraped_twice).latest(CPU) == pytest.approx({WEB: 2.0})
+def test_two_scrapes_of_the_same_container_count_once(queried: Callable[..., QueriedWorld]) -> None:
+    assert queried(scraped_twice).latest(CPU) == pytest.approx({WEB: 2.0})
 
 
 @world
@@ -185,8 +187,8 @@ def restarted_container(cluster: World) -> None:
     )
 
 
-def test_a_container_before_and_after_its_restart_adds_up(asked: Callable[..., Asked]) -> None:
-    assert asked(restarted_container).latest(CPU) == pytest.approx({WEB: 1.5})
+def test_a_container_before_and_after_its_restart_adds_up(queried: Callable[..., QueriedWorld]) -> None:
+    assert queried(restarted_container).latest(CPU) == pytest.approx({WEB: 1.5})
 
 
 @world
@@ -196,9 +198,9 @@ def contradicting_owners(cluster: World) -> None:
     cluster.owner("shop", "web-5d8f-0", "StatefulSet", "web", uid="another")
 
 
-def test_a_pod_with_two_owners_does_not_fail_the_query_and_counts_once(asked: Callable[..., Asked]) -> None:
-    found = asked(contradicting_owners).latest(CPU)
-    assert sum(found.values()) == pytest.approx(1.0)
+def test_a_pod_with_two_owners_does_not_fail_the_query_and_counts_once(queried: Callable[..., QueriedWorld]) -> None:
+    by_workload = queried(contradicting_owners).latest(CPU)
+    assert sum(by_workload.values()) == pytest.approx(1.0)
 
 
 EXPORTED = re.compile(r"\b(?:kube|container|forecaster|nginx)[a-z_:0-9]+(?=\{)")
@@ -230,12 +232,14 @@ def both_presets() -> tuple[Queries, ...]:
 def texts_of(queries: Queries) -> list[str]:
     """Every query that is asked anywhere."""
     runs, rendered = run_queries(queries), queries.rendered
-    signals = [queries.signal(one, containers=["app"]) for one in OF_CONTAINER.values()]
-    owned = [rendered(one) for one in (RUN_CPU, RUN_MEMORY, *(one.query for one in MODEL_SERVERS.values()))]
-    spans = [rendered(one).replace(SPAN, span) for one, span in ((STARTS, "300"), (OOM_KILLS, "5m"), (THROTTLED, "5m"))]
+    signals = [queries.signal(signal, containers=["app"]) for signal in OF_CONTAINER.values()]
+    owned = [rendered(query) for query in (RUN_CPU, RUN_MEMORY, *(server.query for server in MODEL_SERVERS.values()))]
+    spans = [
+        rendered(query).replace(SPAN, span) for query, span in ((STARTS, "300"), (OOM_KILLS, "5m"), (THROTTLED, "5m"))
+    ]
     facts = [*queries.container_facts().values(), *runs.container_facts().values(), queries.hpa_count()]
-    usage = [queries.container_usage(one, timedelta()) for one in (CPU, MEMORY)]
-    presets = [queries.requests_of(one) for one in PRESETS]
+    usage = [queries.container_usage(signal, timedelta()) for signal in (CPU, MEMORY)]
+    presets = [queries.requests_of(preset) for preset in PRESETS]
     return [*queries.all_queries().values(), *signals, *owned, *spans, *facts, *usage, *presets, queries.detection()]
 
 
@@ -246,14 +250,14 @@ def test_series_that_a_tenant_exports_under_our_names_fail_no_query(server: Real
                 source.rows(at_instant("hostile", text, AT))
 
 
-def test_what_a_tenant_exports_tells_nothing_of_others(asked: Callable[..., Asked]) -> None:
-    found = asked(exported_by_tenants, requests_from="nginx-ingress")
-    assert {id_: cores for id_, cores in found.latest(CPU).items() if id_.namespace == "shop"} == {
+def test_what_a_tenant_exports_tells_nothing_of_others(queried: Callable[..., QueriedWorld]) -> None:
+    source = queried(exported_by_tenants, requests_from="nginx-ingress")
+    assert {id_: cores for id_, cores in source.latest(CPU).items() if id_.namespace == "shop"} == {
         WEB: pytest.approx(2.0)
     }
-    assert found.latest(REQUESTS)[WEB] == pytest.approx(4.0)
-    assert not [one for one in found.faults() if "honor_labels" in one]
-    assert not [one for one in found.faults() if "fractional" in one]
+    assert source.latest(REQUESTS)[WEB] == pytest.approx(4.0)
+    assert not [fault for fault in source.faults() if "honor_labels" in fault]
+    assert not [fault for fault in source.faults() if "fractional" in fault]
 
 
 @world
@@ -283,9 +287,9 @@ def _states(cluster: World, pod: str, container: str, *, request: float, limit: 
 
 
 def test_requests_are_the_mean_of_live_pods_and_unknown_where_a_container_is_silent(
-    asked: Callable[..., Asked],
+    queried: Callable[..., QueriedWorld],
 ) -> None:
-    workloads = asked(requests_and_limits).workloads()
+    workloads = queried(requests_and_limits).workloads()
     assert workloads[WEB].resources == Resources(cpu_request=2.0)  # (1 + 0.5 + 2 + 0.5) / 2; no limit of the sidecars
     assert workloads[WorkloadId("shop", "Deployment", "silent")].resources == Resources()
 
@@ -301,9 +305,9 @@ def native_sidecars(cluster: World) -> None:
         cluster.gauge("kube_pod_init_container_resource_requests", request, container=container, resource="cpu", **pod)
 
 
-def test_native_sidecars_count_into_requests_as_the_hpa_counts_them(asked: Callable[..., Asked]) -> None:
+def test_native_sidecars_count_into_requests_as_the_hpa_counts_them(queried: Callable[..., QueriedWorld]) -> None:
     """500m and not 300m: at twice the target of 60 % that is 6 pods of 3 and not 9."""
-    assert asked(native_sidecars).workloads()[WEB].resources == Resources(cpu_request=0.5)
+    assert queried(native_sidecars).workloads()[WEB].resources == Resources(cpu_request=0.5)
 
 
 @world
@@ -325,8 +329,10 @@ def autoscaled(cluster: World) -> None:
         )
 
 
-def test_an_hpa_is_found_with_its_bounds_and_its_targets_as_ratios_and_amounts(asked: Callable[..., Asked]) -> None:
-    assert asked(autoscaled).workloads()[WEB].autoscaler == Autoscaler(
+def test_an_hpa_is_found_with_its_bounds_and_its_targets_as_ratios_and_amounts(
+    queried: Callable[..., QueriedWorld],
+) -> None:
+    assert queried(autoscaled).workloads()[WEB].autoscaler == Autoscaler(
         "web",
         2,
         20,
@@ -356,17 +362,17 @@ def groups(cluster: World) -> None:
 
 
 def test_an_hpa_of_groups_of_pods_is_that_of_their_leaders_whose_pods_alone_it_measures(
-    asked: Callable[..., Asked],
+    queried: Callable[..., QueriedWorld],
 ) -> None:
     llm = WorkloadId("shop", "StatefulSet", "llm")
-    scaler = asked(groups).workloads()[llm].autoscaler
+    scaler = queried(groups).workloads()[llm].autoscaler
     assert scaler == Autoscaler("llm", 1, 20, (Target("cpu", TargetType.UTILIZATION, 0.7),))
-    assert asked(groups).latest(CPU)[llm] == pytest.approx(4.0)
+    assert queried(groups).latest(CPU)[llm] == pytest.approx(4.0)
 
 
 @world
 def scaled_by_container(cluster: World) -> None:
-    """Of a pod with a proxy the HPA looks at the app alone (ContainerResource)."""
+    """A pod with a proxy, whose HPA looks at the app alone (ContainerResource)."""
     cluster.deployed("shop", "web", pods=1)
     hpa = {"namespace": "shop", "horizontalpodautoscaler": "web"}
     scales = {"scaletargetref_kind": "Deployment", "scaletargetref_name": "web"}
@@ -376,8 +382,8 @@ def scaled_by_container(cluster: World) -> None:
     cluster.gauge("kube_horizontalpodautoscaler_spec_target_metric", 70, **target, **hpa)
 
 
-def test_a_target_of_one_container_is_read_as_such(asked: Callable[..., Asked]) -> None:
-    scaler = asked(scaled_by_container).workloads()[WEB].autoscaler
+def test_a_target_of_one_container_is_read_as_such(queried: Callable[..., QueriedWorld]) -> None:
+    scaler = queried(scaled_by_container).workloads()[WEB].autoscaler
     assert scaler == Autoscaler("web", 1, 20, (Target("cpu", TargetType.UTILIZATION, 0.7, "app"),))
 
 
@@ -388,10 +394,10 @@ def odd_names(cluster: World) -> None:
     cluster.deployed("kube-system", "dns", cores=3)
 
 
-def test_namespaces_narrow_every_query(asked: Callable[..., Asked]) -> None:
-    narrowed = asked(odd_names, namespaces="team-.")
-    assert {one.namespace for one in narrowed.latest(CPU)} == {"team-a", "team-b"}
-    assert {one.namespace for one in narrowed.workloads()} == {"team-a", "team-b"}
+def test_namespaces_narrow_every_query(queried: Callable[..., QueriedWorld]) -> None:
+    narrowed = queried(odd_names, namespaces="team-.")
+    assert {id_.namespace for id_ in narrowed.latest(CPU)} == {"team-a", "team-b"}
+    assert {id_.namespace for id_ in narrowed.workloads()} == {"team-a", "team-b"}
 
 
 def _quote_backslash(cluster: World) -> None:
@@ -403,8 +409,8 @@ _quote_backslash.__name__ = ODD
 WORLDS[ODD] = _quote_backslash
 
 
-def test_odd_characters_in_a_label_select_exactly_that_label(asked: Callable[..., Asked]) -> None:
-    assert asked(_quote_backslash).latest(CPU) == pytest.approx({WEB: 1.0})
+def test_odd_characters_in_a_label_select_exactly_that_label(queried: Callable[..., QueriedWorld]) -> None:
+    assert queried(_quote_backslash).latest(CPU) == pytest.approx({WEB: 1.0})
 
 
 def test_history_is_what_latest_was_at_each_time(server: RealPrometheus) -> None:
@@ -417,7 +423,7 @@ def test_history_is_what_latest_was_at_each_time(server: RealPrometheus) -> None
 
 @world
 def meshed(cluster: World) -> None:
-    """The same workload behind every mesh and ingress controller, each with a rate of its own."""
+    """A workload behind every mesh and ingress controller, each with a rate of its own."""
     cluster.deployed("shop", "web", pods=2)
     cluster.deployed("other", "web", pods=1)
     istio = {"destination_workload": "web", "destination_workload_namespace": "shop"}
@@ -456,9 +462,9 @@ def meshed(cluster: World) -> None:
     ],
 )
 def test_every_origin_of_request_rates_is_mapped_to_its_workload(
-    asked: Callable[..., Asked], preset: str, rate: float
+    queried: Callable[..., QueriedWorld], preset: str, rate: float
 ) -> None:
-    assert asked(meshed, requests_from=preset).latest(REQUESTS) == pytest.approx({WEB: rate})
+    assert queried(meshed, requests_from=preset).latest(REQUESTS) == pytest.approx({WEB: rate})
 
 
 @world
@@ -467,12 +473,12 @@ def with_linkerd(cluster: World) -> None:
     cluster.counter("request_total", 2, direction="inbound", namespace="shop", pod="web-5d8f-0")
 
 
-def test_the_origin_of_request_rates_is_found_out(asked: Callable[..., Asked]) -> None:
-    assert asked(with_linkerd).latest(REQUESTS) == pytest.approx({WEB: 2.0})
+def test_the_origin_of_request_rates_is_found_out(queried: Callable[..., QueriedWorld]) -> None:
+    assert queried(with_linkerd).latest(REQUESTS) == pytest.approx({WEB: 2.0})
 
 
-def test_without_any_origin_of_request_rates_there_are_none(asked: Callable[..., Asked]) -> None:
-    assert asked(odd_names).latest(REQUESTS) == {}
+def test_without_any_origin_of_request_rates_there_are_none(queried: Callable[..., QueriedWorld]) -> None:
+    assert queried(odd_names).latest(REQUESTS) == {}
 
 
 @world
@@ -485,19 +491,19 @@ def two_autoscalers(cluster: World) -> None:
         cluster.gauge("kube_horizontalpodautoscaler_spec_max_replicas", 9, **labels)
 
 
-def test_two_hpas_of_one_workload_are_named_and_neither_is_believed(asked: Callable[..., Asked]) -> None:
-    (fault,) = asked(two_autoscalers).faults()
+def test_two_hpas_of_one_workload_are_named_and_neither_is_believed(queried: Callable[..., QueriedWorld]) -> None:
+    (fault,) = queried(two_autoscalers).faults()
     assert "shop/web: scaled by more than one HPA (web, web-copy)" in fault
 
 
 @pytest.mark.parametrize("id_", EVERY_KIND, ids=str)
-def test_one_workload_alone_is_what_it_is_among_all(asked: Callable[..., Asked], id_: WorkloadId) -> None:
-    one, every = asked(every_kind, about=(id_.namespace, id_.name)), asked(every_kind)
-    assert one.latest(CPU) == {id_: EVERY_KIND[id_]}
-    assert one.workloads() == {id_: every.workloads()[id_]}
-    assert one.latest(PODS) == {id_: every.latest(PODS)[id_]}
+def test_one_workload_alone_is_what_it_is_among_all(queried: Callable[..., QueriedWorld], id_: WorkloadId) -> None:
+    alone, every = queried(every_kind, about=(id_.namespace, id_.name)), queried(every_kind)
+    assert alone.latest(CPU) == {id_: EVERY_KIND[id_]}
+    assert alone.workloads() == {id_: every.workloads()[id_]}
+    assert alone.latest(PODS) == {id_: every.latest(PODS)[id_]}
 
 
-def test_a_pattern_of_names_is_a_part_of_the_whole(asked: Callable[..., Asked]) -> None:
-    assert {one.name for one in asked(every_kind, about=("sh*", "bare-*")).workloads()} == {"bare-old", "bare-new"}
-    assert asked(every_kind, about=("elsewhere", "*")).workloads() == {}
+def test_a_pattern_of_names_is_a_part_of_the_whole(queried: Callable[..., QueriedWorld]) -> None:
+    assert {id_.name for id_ in queried(every_kind, about=("sh*", "bare-*")).workloads()} == {"bare-old", "bare-new"}
+    assert queried(every_kind, about=("elsewhere", "*")).workloads() == {}

@@ -37,7 +37,7 @@ def receiver(prometheus_binaries: Binaries, tmp_path: Path) -> Iterator[RealProm
 
 
 def cycle(at: datetime, *, measured: float, peak: float) -> Recommendation:
-    """What is known at `at` of a workload whose forecast says `peak` for three minutes later."""
+    """Recommendation of a workload measured at `at`; its forecast says `peak` for three minutes later."""
     forecast = replace(ahead(at), peak=peak, quantile=0.85, begin=at + LEAD)
     view = replace(signal_view("cpu", at), measured=measured, forecast=forecast)
     return replace(recommendation(at=at), signals=(view,))
@@ -58,7 +58,7 @@ def ask(receiver: RealPrometheus, query: str, at: datetime) -> list[float]:
     answer = httpx.get(
         f"{receiver.url}/api/v1/query", params={"query": query, "time": at.timestamp()}, timeout=PATIENCE
     )
-    return [float(one["value"][1]) for one in answer.raise_for_status().json()["data"]["result"]]
+    return [float(row["value"][1]) for row in answer.raise_for_status().json()["data"]["result"]]
 
 
 def test_forecast_and_actual_meet_in_one_query(receiver: RealPrometheus) -> None:

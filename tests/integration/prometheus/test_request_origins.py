@@ -1,4 +1,4 @@
-"""Which counter is a workload's request rate: chosen for each, kept through restarts, changed only with word of it.
+"""Counters behind a workload's request rate: chosen for each, kept through restarts, changed only with word of it.
 
 web stands behind an ingress controller that sees 4 requests a second. After forty minutes a mesh is installed, which
 sees 10: those from inside of the cluster, too. After an hour the ingress controller of `moved` is taken away.
@@ -39,7 +39,7 @@ INSTALLED, REMOVED = 40, 60
 """Minutes."""
 
 
-def told(cluster: World, metric: str, rate: float, since: int = 0, until: int = 999, **labels: str) -> None:
+def counted_between(cluster: World, metric: str, rate: float, since: int = 0, until: int = 999, **labels: str) -> None:
     """A counter that is there from one minute to another."""
     minute = (cluster.times - NOON.timestamp()) / 60
     there = (minute >= since) & (minute < until)
@@ -48,12 +48,12 @@ def told(cluster: World, metric: str, rate: float, since: int = 0, until: int = 
 
 def ingress(cluster: World, name: str, until: int = 999) -> None:
     labels = {"namespace": "shop", "service": name, "ingress": "front"}
-    told(cluster, "nginx_ingress_controller_requests", INGRESS, until=until, **labels)
+    counted_between(cluster, "nginx_ingress_controller_requests", INGRESS, until=until, **labels)
 
 
 def mesh(cluster: World, name: str, since: int = 0) -> None:
     labels = {"destination_workload": name, "destination_workload_namespace": "shop", "reporter": "destination"}
-    told(cluster, "istio_requests_total", MESH, since=since, **labels)
+    counted_between(cluster, "istio_requests_total", MESH, since=since, **labels)
 
 
 def worlds() -> Iterator[World]:
@@ -117,7 +117,7 @@ def test_a_mesh_that_is_installed_later_changes_nothing_for_who_has_an_ingress(
 
 
 def test_rates_are_known_as_such_now_and_in_the_past(started: Callable[..., CycleOnFakes]) -> None:
-    """What is a rate over a window may be covered in part, after an outage of Prometheus."""
+    """A rate over a window is marked as a rate: after an outage of Prometheus it may be covered in part."""
     source = started("stays").cycle.source
     blocks = [source.latest(REQUESTS, at(INSTALLED + 5)), *source.history(REQUESTS, at(5), at(45), MINUTE)]
     assert len(blocks) > 1
@@ -147,8 +147,10 @@ def test_where_an_origin_falls_silent_for_an_hour_the_change_is_told_and_the_pas
     quiet = run(stage, REMOVED + 20, REMOVED + 40)
     assert not quiet.report.moved
     turned = run(stage, REMOVED + 65)
-    (said,) = turned.report.moved
-    assert said.startswith("Deployment shop/web: requests come from istio now, nginx-ingress is silent since 12:59 UTC")
+    (change,) = turned.report.moved
+    assert change.startswith(
+        "Deployment shop/web: requests come from istio now, nginx-ingress is silent since 12:59 UTC"
+    )
     run(stage, REMOVED + 66)
     known = np.array(kept(stage.history, REQUESTS, WEB))
     np.testing.assert_allclose(known[-60:], MESH, rtol=0.02)

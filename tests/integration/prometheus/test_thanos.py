@@ -42,7 +42,7 @@ NOON = START.replace(second=0)
 LAST = NOON + 19 * MINUTE
 """The last minute that both replicas have scraped."""
 PODS, WESTERN = 10, 6
-"""Of the web, and those of them that the west scrapes."""
+"""Pods of web, and how many of them the west scrapes."""
 
 
 def in_the_west() -> World:
@@ -71,44 +71,44 @@ def in_the_east() -> World:
 
 
 def pod(world: World, name: str, number: int, *, measured: bool = True) -> None:
-    """As kube-state-metrics tells it, and its usage where it is scraped by the same Prometheus."""
-    one = f"{name}-5d8f-{number}"
-    app = {"namespace": "shop", "pod": one, "container": "app"}
-    world.owner("shop", one, "ReplicaSet", f"{name}-5d8f")
-    world.gauge("kube_pod_status_phase", 1, namespace="shop", pod=one, phase="Running")
+    """Add a pod as kube-state-metrics reports it, and its usage where the same Prometheus scrapes it."""
+    pod_name = f"{name}-5d8f-{number}"
+    app = {"namespace": "shop", "pod": pod_name, "container": "app"}
+    world.owner("shop", pod_name, "ReplicaSet", f"{name}-5d8f")
+    world.gauge("kube_pod_status_phase", 1, namespace="shop", pod=pod_name, phase="Running")
     world.gauge("kube_pod_container_info", 1, image="app", **app)
     world.gauge("kube_pod_container_resource_requests", 0.5, resource="cpu", **app)
     if measured:
-        world.container("shop", one, "app", cores=0.3, stated=False)
+        world.container("shop", pod_name, "app", cores=0.3, stated=False)
 
 
 def hpa(world: World, name: str) -> None:
-    """At 60 % of the CPU that pods request."""
-    one = {"namespace": "shop", "horizontalpodautoscaler": name}
+    """Add an HPA at 60 % of the CPU that pods request."""
+    labels = {"namespace": "shop", "horizontalpodautoscaler": name}
     scales = {"scaletargetref_kind": "Deployment", "scaletargetref_name": name}
-    world.gauge("kube_horizontalpodautoscaler_info", 1, **scales, **one)
-    world.gauge("kube_horizontalpodautoscaler_spec_min_replicas", 2, **one)
-    world.gauge("kube_horizontalpodautoscaler_spec_max_replicas", 50, **one)
+    world.gauge("kube_horizontalpodautoscaler_info", 1, **scales, **labels)
+    world.gauge("kube_horizontalpodautoscaler_spec_min_replicas", 2, **labels)
+    world.gauge("kube_horizontalpodautoscaler_spec_max_replicas", 50, **labels)
     target = {"metric_name": "cpu", "metric_target_type": "utilization"}
-    world.gauge("kube_horizontalpodautoscaler_spec_target_metric", 60, **target, **one)
+    world.gauge("kube_horizontalpodautoscaler_spec_target_metric", 60, **target, **labels)
 
 
 def scraped_later(spans: World) -> Iterator[Span]:
-    """The other replica."""
-    return (replace(one, times=one.times + 3.0) for one in spans)
+    """Spans of the other replica, which scrapes three seconds later."""
+    return (replace(span, times=span.times + 3.0) for span in spans)
 
 
 @dataclass(frozen=True)
 class Fleet:
     alone: RealPrometheus
-    """One that scrapes all."""
+    """A server that scrapes all."""
     east: Sidecar
     deduplicated: Querier
-    """It leaves out a store that is silent, without a word."""
+    """Leaves out a store that is silent, without a word."""
     strict: Querier
-    """It asks each store always, and knows of no replicas."""
+    """Asks each store always, and knows of no replicas."""
     refusing: Querier
-    """The same where an answer that is partial is an error."""
+    """Asks each store always; a partial answer is an error."""
 
 
 @pytest.fixture(scope="module")
@@ -121,10 +121,13 @@ def fleet(prometheus_binaries: Binaries, tmp_path_factory: pytest.TempPathFactor
     spans = {"alone": [*west, *east], "west-a": list(west), "west-b": list(scraped_later(west)), "east": list(east)}
     with ExitStack() as parts:
         running = {
-            name: parts.enter_context(filled(folder, name, one, prometheus_binaries)) for name, one in spans.items()
+            name: parts.enter_context(filled(folder, name, scraped, prometheus_binaries))
+            for name, scraped in spans.items()
         }
         stores = [
-            parts.enter_context(Sidecar(thanos, one.url, folder)) for name, one in running.items() if name != "alone"
+            parts.enter_context(Sidecar(thanos, server.url, folder))
+            for name, server in running.items()
+            if name != "alone"
         ]
         options = {
             "deduplicated": Querier(
@@ -133,8 +136,8 @@ def fleet(prometheus_binaries: Binaries, tmp_path_factory: pytest.TempPathFactor
             "strict": Querier(thanos, stores, folder, strict=True),
             "refusing": Querier(thanos, stores, folder, "--no-query.partial-response", strict=True),
         }
-        for one in options.values():
-            parts.enter_context(one).until(len(stores))
+        for querier in options.values():
+            parts.enter_context(querier).until(len(stores))
         yield Fleet(running["alone"], stores[-1], **options)
 
 
@@ -161,7 +164,10 @@ def at(minute: int) -> datetime:
 
 
 def decided(outcome: Outcome) -> dict[str, object]:
-    return {one.id.name: (one.replicas, one.resources_now, one.replicas_now) for one in outcome.recommendations}
+    return {
+        recommendation.id.name: (recommendation.replicas, recommendation.resources_now, recommendation.replicas_now)
+        for recommendation in outcome.recommendations
+    }
 
 
 @pytest.mark.parametrize("kind", ["deduplicated", "strict", "refusing"])
@@ -172,24 +178,24 @@ class TestWhileAllStoresAnswer:
             with closing(source_of(server)) as source:
                 stage = stage_of(source)
                 outcomes.append([stage.cycle.run(at(minute)) for minute in range(6, 12)])
-        for expected, found in zip(*outcomes, strict=True):
-            assert decided(found) == decided(expected)
-            assert not found.report.failures
+        for expected, actual in zip(*outcomes, strict=True):
+            assert decided(actual) == decided(expected)
+            assert not actual.report.failures
         assert named(outcomes[1][-1], "web").recommended_replicas == PODS
 
     @pytest.mark.parametrize("step", [MINUTE, 5 * MINUTE])
     @pytest.mark.parametrize("signal", [CPU, MEMORY])
     def test_values_are_those_of_one_prometheus(self, fleet: Fleet, kind: str, signal: Signal, step: timedelta) -> None:
-        """Those of minute 20 and later are looked back for: a replica that scrapes later knows a little more there."""
+        """From minute 20 on values are looked back for, and a replica that scrapes later knows a little more."""
         with closing(source_of(fleet.alone)) as alone, closing(source_of(getattr(fleet, kind))) as source:
-            answers = [list(one.history(signal, at(5), at(30), step)) for one in (alone, source)]
-        for expected, found in zip(*answers, strict=True):
-            assert (found.ids, found.partial) == (expected.ids, "")
+            answers = [list(reader.history(signal, at(5), at(30), step)) for reader in (alone, source)]
+        for expected, actual in zip(*answers, strict=True):
+            assert (actual.ids, actual.partial) == (expected.ids, "")
             scraped = [expected.start + i * step <= LAST for i in range(expected.values.shape[1])]
-            np.testing.assert_allclose(found.values[:, scraped], expected.values[:, scraped], rtol=1e-6)
-            np.testing.assert_allclose(found.values, expected.values, rtol=0.1)
-            if expected.made_of and found.made_of:
-                np.testing.assert_array_equal(found.made_of.pods[:, scraped], expected.made_of.pods[:, scraped])
+            np.testing.assert_allclose(actual.values[:, scraped], expected.values[:, scraped], rtol=1e-6)
+            np.testing.assert_allclose(actual.values, expected.values, rtol=0.1)
+            if expected.made_of and actual.made_of:
+                np.testing.assert_array_equal(actual.made_of.pods[:, scraped], expected.made_of.pods[:, scraped])
 
 
 @contextmanager
@@ -205,8 +211,8 @@ def after_a_while(server: Querier, fleet: Fleet) -> Iterator[tuple[Outcome, Outc
             yield before, [stage.cycle.run(at(minute)) for minute in range(9, 18)][-1]
         finally:
             fleet.east.start()
-            for one in (fleet.deduplicated, fleet.strict, fleet.refusing):
-                one.until(3)
+            for querier in (fleet.deduplicated, fleet.strict, fleet.refusing):
+                querier.until(3)
 
 
 class TestAStoreThatIsSilent:
@@ -219,18 +225,20 @@ class TestAStoreThatIsSilent:
         assert isinstance(cart.replicas, Hold)
         assert cart.replicas.reason is Reason.SOURCE_DOWN
         assert "the answer that lists workloads is partial" in cart.replicas.message
-        assert any("query 'hpa_scale_targets'" in one and "is partial" in one for one in after.report.failures)
+        assert any(
+            "query 'hpa_scale_targets'" in failure and "is partial" in failure for failure in after.report.failures
+        )
 
     def test_holds_all_where_a_partial_answer_is_an_error(self, fleet: Fleet) -> None:
         with after_a_while(fleet.refusing, fleet) as (_, after):
-            held = [one.replicas for one in after.recommendations]
+            held = [recommendation.replicas for recommendation in after.recommendations]
         assert len(held) == 3
-        assert {one.reason for one in held if isinstance(one, Hold)} == {Reason.SOURCE_DOWN}
+        assert {decision.reason for decision in held if isinstance(decision, Hold)} == {Reason.SOURCE_DOWN}
 
     def test_that_is_left_out_without_a_word_is_missed_by_its_pods(self, fleet: Fleet) -> None:
         """Its own workload, one of three, looks like a deleted one: docs/prometheus.md says what to do."""
         with after_a_while(fleet.deduplicated, fleet) as (_, after):
             web = named(after, "web")
-        assert {one.id.name for one in after.recommendations} == {"web", "api"}
+        assert {recommendation.id.name for recommendation in after.recommendations} == {"web", "api"}
         assert web.recommended_replicas == PODS
         assert f"{WESTERN} of {PODS} ready pods have samples" in web.replicas.message

@@ -1,4 +1,4 @@
-"""Which starts a CPU limit held back, in the real Prometheus: of pods that are not ready yet, each once."""
+"""Starts that a CPU limit held back, in the real Prometheus: pods that are not ready yet, each counted once."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ def start(world: World, pod: str, *, throttled: float, ready_after: float, resta
 @pytest.fixture(scope="module")
 def source(prometheus_binaries: Binaries, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusSource]:
     data: Path = tmp_path_factory.mktemp("starts") / "data"
-    ours, other = (World(name, START.timestamp(), interval=15.0, scrapes=40) for name in ("ours", "other"))
-    for world, throttled in ((ours, 0.5), (other, 1.0)):
+    own, other = (World(name, START.timestamp(), interval=15.0, scrapes=40) for name in ("ours", "other"))
+    for world, throttled in ((own, 0.5), (other, 1.0)):
         world.replicaset("shop", "web-7d", "Deployment", "web")
         start(world, "web-7d-slow", throttled=throttled, ready_after=200)
-    start(ours, "web-7d-free", throttled=0.0, ready_after=100)
-    start(ours, "web-7d-quick", throttled=0.5, ready_after=20)
-    start(ours, "web-7d-again", throttled=0.5, ready_after=200, restarts=1)
-    start(ours, "web-7d-waits", throttled=0.5, ready_after=200, busy=0.1)
-    fill(data, [*ours.spans, *other.spans], prometheus_binaries)
+    start(own, "web-7d-free", throttled=0.0, ready_after=100)
+    start(own, "web-7d-quick", throttled=0.5, ready_after=20)
+    start(own, "web-7d-again", throttled=0.5, ready_after=200, restarts=1)
+    start(own, "web-7d-waits", throttled=0.5, ready_after=200, busy=0.1)
+    fill(data, [*own.spans, *other.spans], prometheus_binaries)
     with RealPrometheus(prometheus_binaries, data) as running:
         source = PrometheusSource(PrometheusSettings(url=running.url), Queries(labels={"cluster": "ours"}))
         yield source
@@ -63,15 +63,15 @@ def source(prometheus_binaries: Binaries, tmp_path_factory: pytest.TempPathFacto
 
 def test_throttled_shares_are_those_of_pods_that_started_and_are_not_ready(source: PrometheusSource) -> None:
     """Ready after 20 s is too quick to be seen; a restarted container, and one that waits, say nothing of a limit."""
-    found = throttled_starts(source, START + STARTED + timedelta(seconds=75), MINUTE)
-    assert {container: sorted(shares) for container, shares in found[WEB].items()} == {"app": [0.0, 0.5]}
+    starts = throttled_starts(source, START + STARTED + timedelta(seconds=75), MINUTE)
+    assert {container: sorted(shares) for container, shares in starts[WEB].items()} == {"app": [0.0, 0.5]}
 
 
 def test_of_cycles_by_the_minute_each_start_is_seen_by_one(source: PrometheusSource) -> None:
     cycles = [throttled_starts(source, START + STARTED + timedelta(seconds=15) + n * MINUTE, MINUTE) for n in range(4)]
-    assert [len(found.get(WEB, {}).get("app", ())) for found in cycles] == [0, 2, 0, 0]
+    assert [len(starts.get(WEB, {}).get("app", ())) for starts in cycles] == [0, 2, 0, 0]
 
 
 def test_a_cycle_that_was_missed_is_made_up_for(source: PrometheusSource) -> None:
-    found = throttled_starts(source, START + STARTED + timedelta(seconds=135), 2 * MINUTE)
-    assert found[WEB] == {"app": [0.5]}
+    starts = throttled_starts(source, START + STARTED + timedelta(seconds=135), 2 * MINUTE)
+    assert starts[WEB] == {"app": [0.5]}

@@ -46,13 +46,13 @@ def week() -> Week:
 
 @pytest.fixture(scope="module")
 def source(week: Week, tmp_path_factory: pytest.TempPathFactory) -> Iterator[PrometheusSource]:
-    """Of a server that two replicas of a scraper write to, each with a label of its own."""
+    """A source on a server to which two replicas of a scraper write, each with a label of its own."""
     binary = find_store("victoria-metrics", "VICTORIA_METRICS_BIN")
     if binary is None:
         pytest.skip("no victoria-metrics: run .ci/stores, or set VICTORIA_METRICS_BIN to its folder")
     with VictoriaMetrics(binary, tmp_path_factory.mktemp("victoria") / "data") as server:
         server.take(recent(week))
-        server.take(replace(one, head=one.head.replace("{", '{replica="b",', 1)) for one in recent(week))
+        server.take(replace(span, head=span.head.replace("{", '{replica="b",', 1)) for span in recent(week))
         opened = PrometheusSource(PrometheusSettings(url=server.url, headers={"X-Scope-OrgID": "shop"}), Queries())
         yield opened
         opened.close()
@@ -62,9 +62,9 @@ def recent(week: Week) -> Iterator[Span]:
     now = week.now + MIDDLE_OF_AN_HOUR
     first, last = (now - PAST).timestamp(), (now + AHEAD).timestamp()
     for span in scraped(week):
-        kept = (span.times >= first) & (span.times < last)
-        if kept.any():
-            yield Span(span.head, span.times[kept], span.values[kept])
+        within = (span.times >= first) & (span.times < last)
+        if within.any():
+            yield Span(span.head, span.times[within], span.values[within])
 
 
 def put_in(week: Week, signal: Signal, at: datetime, minutes: int) -> NDArray[np.float64]:
@@ -74,8 +74,8 @@ def put_in(week: Week, signal: Signal, at: datetime, minutes: int) -> NDArray[np
 
 
 def in_order(block: Block, week: Week) -> NDArray[np.float64]:
-    rows = {one: index for index, one in enumerate(block.ids)}
-    return block.values[[rows[one.id] for one in week.workloads]]
+    rows = {id_: index for index, id_ in enumerate(block.ids)}
+    return block.values[[rows[workload.id] for workload in week.workloads]]
 
 
 def pods_of(week: Week) -> NDArray[np.intp]:
@@ -122,13 +122,15 @@ def test_sums_are_known_to_be_complete(source: PrometheusSource, week: Week) -> 
     block = source.latest(CPU, week.now + timedelta(minutes=20))
     made_of = block.made_of
     assert made_of is not None
-    pods = {one.id: float(count) for one, count in zip(week.workloads, pods_of(week), strict=True)}
+    pods = {workload.id: float(count) for workload, count in zip(week.workloads, pods_of(week), strict=True)}
     assert dict(zip(block.ids, made_of.pods[:, 0].tolist(), strict=True)) == pods
     assert (made_of.per_pod == 2).all()
 
 
 def test_the_inventory_is_the_fleet(source: PrometheusSource, week: Week) -> None:
     pods = pods_of(week).tolist()
-    fleet = [replace(one, replicas=n, ready_replicas=n) for one, n in zip(week.workloads, pods, strict=True)]
-    found = source.inventory(week.now + timedelta(minutes=20)).workloads
-    assert {one.id: rounded(one) for one in found} == {one.id: rounded(one) for one in fleet}
+    fleet = [replace(workload, replicas=n, ready_replicas=n) for workload, n in zip(week.workloads, pods, strict=True)]
+    listed = source.inventory(week.now + timedelta(minutes=20)).workloads
+    assert {workload.id: rounded(workload) for workload in listed} == {
+        workload.id: rounded(workload) for workload in fleet
+    }

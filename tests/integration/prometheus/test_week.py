@@ -54,8 +54,8 @@ def source(server: RealPrometheus) -> Iterator[PrometheusSource]:
 
 
 def in_order(block: Block, week: Week) -> NDArray[np.float64]:
-    rows = {one: index for index, one in enumerate(block.ids)}
-    return block.values[[rows[one.id] for one in week.workloads]]
+    rows = {id_: index for index, id_ in enumerate(block.ids)}
+    return block.values[[rows[workload.id] for workload in week.workloads]]
 
 
 def put_in(week: Week, signal: Signal, at: datetime, window: int) -> NDArray[np.float64]:
@@ -94,7 +94,9 @@ def test_a_week_at_five_minutes_is_the_demand_that_was_put_in(
 def test_the_inventory_is_the_fleet_of_the_week(source: PrometheusSource, week: Week) -> None:
     inventory = source.inventory(week.now)
     assert inventory.faults == ()
-    assert {one.id: rounded(one) for one in inventory.workloads} == {one.id: rounded(one) for one in week.workloads}
+    assert {workload.id: rounded(workload) for workload in inventory.workloads} == {
+        workload.id: rounded(workload) for workload in week.workloads
+    }
 
 
 def test_slices_of_any_size_give_the_same_values(server: RealPrometheus, week: Week) -> None:

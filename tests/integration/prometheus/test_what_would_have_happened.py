@@ -49,11 +49,11 @@ def server(filled_week: FilledWeek, prometheus_binaries: Binaries) -> Iterator[R
 
 
 def replayed(path: Path, *given: str) -> dict[str, object]:
-    """The report for machines, without what it took and where it comes from."""
+    """Return the report for machines, without its run time and its origin."""
     done = CliRunner().invoke(app, ["replay", *given, "--no-cache", "--every", "30", "--json", str(path)])
     assert done.exit_code == 0, done.output
-    found: dict[str, object] = json.loads(path.read_text(encoding="utf-8"))
-    return {name: value for name, value in found.items() if name not in {"seconds", "origin"}}
+    report: dict[str, object] = json.loads(path.read_text(encoding="utf-8"))
+    return {name: value for name, value in report.items() if name not in {"seconds", "origin"}}
 
 
 def test_a_cluster_and_a_file_of_its_series_have_one_outcome(
@@ -61,28 +61,28 @@ def test_a_cluster_and_a_file_of_its_series_have_one_outcome(
 ) -> None:
     until = filled_week.week.now - timedelta(minutes=10)
     measured = traces.measured(PrometheusSettings(url=server.url), length=LENGTH, history=HISTORY, until=until)
-    row = next(i for i, one in enumerate(measured.workloads) if goes_by_cpu(one))
-    one = measured.workloads[row]
+    row = next(i for i, workload in enumerate(measured.workloads) if goes_by_cpu(workload))
+    workload = measured.workloads[row]
     export, hpa = tmp_path / "demand.csv", tmp_path / "hpa.yaml"
     export.write_text(exported(measured, row), encoding="utf-8")
-    hpa.write_text(manifest(one), encoding="utf-8")
+    hpa.write_text(manifest(workload), encoding="utf-8")
     span = ("--length", "2h", "--until", until.isoformat())
-    of_file = ("--export", str(export), "--hpa", str(hpa), "--request", f"cpu={one.resources.cpu_request}", *span)
-    asked = replayed(tmp_path / "asked", str(one.id), "--from-prometheus", "--prometheus", server.url, *span)
-    assert asked == replayed(tmp_path / "read", str(one.id), *of_file)
-    assert asked["total"]["hpa"]["own"]["pod_hours"] > 0  # type: ignore[index]
+    of_file = ("--export", str(export), "--hpa", str(hpa), "--request", f"cpu={workload.resources.cpu_request}", *span)
+    from_server = replayed(tmp_path / "asked", str(workload.id), "--from-prometheus", "--prometheus", server.url, *span)
+    assert from_server == replayed(tmp_path / "read", str(workload.id), *of_file)
+    assert from_server["total"]["hpa"]["own"]["pod_hours"] > 0  # type: ignore[index]
 
 
-def goes_by_cpu(one: Workload) -> bool:
+def goes_by_cpu(workload: Workload) -> bool:
     """Whether an HPA on the share of the CPU request scales it, and nothing else."""
-    targets = one.autoscaler.targets if one.autoscaler else ()
+    targets = workload.autoscaler.targets if workload.autoscaler else ()
     return [(target.metric, target.type) for target in targets] == [("cpu", TargetType.UTILIZATION)]
 
 
-def manifest(one: Workload) -> str:
-    assert one.autoscaler
-    percent = round(one.autoscaler.targets[0].value * 100)
-    return MANIFEST.format(id=one.id, hpa=one.autoscaler, percent=percent)
+def manifest(workload: Workload) -> str:
+    assert workload.autoscaler
+    percent = round(workload.autoscaler.targets[0].value * 100)
+    return MANIFEST.format(id=workload.id, hpa=workload.autoscaler, percent=percent)
 
 
 def exported(measured: Traces, row: int) -> str:

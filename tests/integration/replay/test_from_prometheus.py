@@ -34,16 +34,16 @@ def endpoint() -> Iterator[EmbeddedPrometheus]:
 def test_what_is_measured_is_what_was_recorded_over_the_two_minutes_of_its_rate(endpoint: EmbeddedPrometheus) -> None:
     recorded = traces.recorded()
     until = recorded.end - timedelta(minutes=recorded.end.minute % 5)
-    found = traces.measured(PrometheusSettings(url=endpoint.url), length=LENGTH, history=HISTORY, until=until)
-    row = {one.id: i for i, one in enumerate(recorded.workloads)}
-    order = [row[one.id] for one in found.workloads]
-    fine = slice(found.column(until - LENGTH), found.column(until) + 1)
+    measured = traces.measured(PrometheusSettings(url=endpoint.url), length=LENGTH, history=HISTORY, until=until)
+    row = {workload.id: i for i, workload in enumerate(recorded.workloads)}
+    order = [row[workload.id] for workload in measured.workloads]
+    fine = slice(measured.column(until - LENGTH), measured.column(until) + 1)
     same = slice(recorded.column(until - LENGTH), recorded.column(until) + 1)
     before = slice(same.start - 1, same.stop - 1)
     cores = recorded.of(CPU)[order]
-    assert np.allclose(found.of(CPU)[:, fine], (cores[:, same] + cores[:, before]) / 2, rtol=1e-4)
-    assert np.isfinite(found.of(CPU)[:, : fine.start]).all()
-    assert PODS in found.values
+    assert np.allclose(measured.of(CPU)[:, fine], (cores[:, same] + cores[:, before]) / 2, rtol=1e-4)
+    assert np.isfinite(measured.of(CPU)[:, : fine.start]).all()
+    assert PODS in measured.values
 
 
 def test_nobody_of_that_name_is_said(endpoint: EmbeddedPrometheus) -> None:

@@ -1,4 +1,4 @@
-"""What kept decisions were worth, from a ledger and an endpoint."""
+"""The worth of the decisions in a ledger, measured at an endpoint."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def test_the_outcome_of_two_hours_of_kept_decisions(tmp_path: Path) -> None:
     recording = load_recording()
     end = recording.end - timedelta(minutes=recording.end.minute % 5)
-    search = next(one.id for one in recording.workloads if one.id.name == "search")
+    search = next(workload.id for workload in recording.workloads if workload.id.name == "search")
     database = f"sqlite:///{tmp_path / 'ledger.sqlite'}"
     ledger = SqlLedger(database, keep=timedelta(days=3650))
     ledger.record(end - timedelta(hours=3), [recommendation(search, at=end - timedelta(hours=3), replicas=12)])
@@ -34,11 +34,11 @@ def test_the_outcome_of_two_hours_of_kept_decisions(tmp_path: Path) -> None:
         named = ("report", "shop/*", "--prometheus", server.url, "--config", str(settings))
         span = ("--until", end.isoformat(), "--length", "2h")
         done = CliRunner().invoke(app, [*named, *span, "-o", "json"])
-        told = CliRunner().invoke(app, [*named, *span]).stdout.partition(DECIDED_NOTE)[2]
+        printed = CliRunner().invoke(app, [*named, *span]).stdout.partition(DECIDED_NOTE)[2]
     assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)["decided"]
-    (one,) = found["workloads"]
-    assert one["name"] == "search"
-    assert one["strategies"]["decided"]["own"]["pod_hours"] >= 2 * 12 - 1
-    assert "shop/search" in told
-    assert {left["name"] for left in found["left_out"]} == {"checkout", "recommendations", "storefront"}
+    decided = json.loads(done.stdout)["decided"]
+    (workload,) = decided["workloads"]
+    assert workload["name"] == "search"
+    assert workload["strategies"]["decided"]["own"]["pod_hours"] >= 2 * 12 - 1
+    assert "shop/search" in printed
+    assert {left["name"] for left in decided["left_out"]} == {"checkout", "recommendations", "storefront"}

@@ -29,8 +29,8 @@ def client(directory: Path) -> Client:
 
 def benefit(directory: Path, name: str = "") -> dict[str, Any]:
     page = f"/dashboard/workloads/shop/Deployment/{name}" if name else "/dashboard/fleet"
-    found: dict[str, Any] = client(directory).get(page).json()["benefit"]
-    return found
+    answer: dict[str, Any] = client(directory).get(page).json()["benefit"]
+    return answer
 
 
 def gauges(directory: Path) -> list[str]:
@@ -68,13 +68,15 @@ def test_before_an_hour_is_over_nothing_is_known_and_no_zero_is_told(
 def test_the_four_numbers_stand_beside_those_of_the_hpa_alone(
     played: tuple[Path, dict[str, Any], list[str]],
 ) -> None:
-    for found in (benefit(played[0]), benefit(played[0], "web")):
-        for period in found["periods"].values():
-            plain, ours = period["hpa"], period["forecaster"]
+    for shown in (benefit(played[0]), benefit(played[0], "web")):
+        for period in shown["periods"].values():
+            plain, with_forecaster = period["hpa"], period["forecaster"]
             assert plain["unserved_share"] is not None
             assert plain["pod_hours"] > 0
-            assert ours["money"] == pytest.approx(ours["pod_hours"] * plain["money"] / plain["pod_hours"], rel=1e-4)
-            assert ours["short_minutes"] >= 0
+            assert with_forecaster["money"] == pytest.approx(
+                with_forecaster["pod_hours"] * plain["money"] / plain["pod_hours"], rel=1e-4
+            )
+            assert with_forecaster["short_minutes"] >= 0
             assert sum(period["workloads"].values()) == 1
             assert period["since"] == "2026-03-01T12:00:00Z"
             assert period["until"] == "2026-03-01T14:00:00Z"
@@ -82,9 +84,9 @@ def test_the_four_numbers_stand_beside_those_of_the_hpa_alone(
 
 
 def test_a_workload_that_cannot_be_compared_says_why(played: tuple[Path, dict[str, Any], list[str]]) -> None:
-    found = benefit(played[0], "alone")
-    assert found["periods"] == {}
-    assert found["unknown"] == "not known: no HPA scales it, so there is nothing to compare with"
+    shown = benefit(played[0], "alone")
+    assert shown["periods"] == {}
+    assert shown["unknown"] == "not known: no HPA scales it, so there is nothing to compare with"
 
 
 def test_prometheus_reads_the_totals_and_no_name_of_a_workload(
@@ -92,8 +94,8 @@ def test_prometheus_reads_the_totals_and_no_name_of_a_workload(
 ) -> None:
     lines = [line for line in gauges(played[0]) if not line.startswith("#")]
     week = benefit(played[0])["periods"]["week"]
-    said = 'forecaster_pod_hours{period="week",strategy="forecaster"}'
-    assert float(next(line for line in lines if line.startswith(said)).split()[-1]) == week["forecaster"]["pod_hours"]
+    gauge = 'forecaster_pod_hours{period="week",strategy="forecaster"}'
+    assert float(next(line for line in lines if line.startswith(gauge)).split()[-1]) == week["forecaster"]["pod_hours"]
     assert sum(line.startswith("forecaster_compared_workloads") for line in lines) == 6
     assert not any("web" in line for line in lines)
 

@@ -28,8 +28,8 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster, P
         with composed(cluster, directory) as service:
             for minute in range(3):
                 tick(service, after(minute))
-            for one in service.persisted:
-                one.part.save()
+            for entry in service.persisted:
+                entry.part.save()
         yield cluster, directory
 
 

@@ -53,13 +53,21 @@ def test_once_recommends_for_every_workload_from_three_signals(server: RealProme
     done = forecaster("once", "--prometheus", server.url, "--at", at, "-o", "json")
     assert done.returncode == 0, done.stderr
     assert not done.stderr
-    found = json.loads(done.stdout)["recommendations"]
-    assert len(found) == len(filled_week.week.workloads) >= 30
-    assert not [one["replicas"] for one in found if one["replicas"]["verdict"] == "hold"]
-    assert {one["resources"]["reason"] for one in found} <= {"sized", "fits", "scaled-by-size"}
-    assert sum(one["resources"]["verdict"] == "resize" for one in found) >= 10
-    assert {view["signal"] for one in found for view in one["signals"]} == {"cpu"}
-    assert all(view["forecast"]["peak"] > 0 for one in found for view in one["signals"])
+    recommendations = json.loads(done.stdout)["recommendations"]
+    assert len(recommendations) == len(filled_week.week.workloads) >= 30
+    assert not [
+        recommendation["replicas"]
+        for recommendation in recommendations
+        if recommendation["replicas"]["verdict"] == "hold"
+    ]
+    assert {recommendation["resources"]["reason"] for recommendation in recommendations} <= {
+        "sized",
+        "fits",
+        "scaled-by-size",
+    }
+    assert sum(recommendation["resources"]["verdict"] == "resize" for recommendation in recommendations) >= 10
+    assert {view["signal"] for recommendation in recommendations for view in recommendation["signals"]} == {"cpu"}
+    assert all(view["forecast"]["peak"] > 0 for recommendation in recommendations for view in recommendation["signals"])
 
 
 def test_explain_tells_inputs_model_and_number(server: RealPrometheus) -> None:
@@ -86,7 +94,7 @@ def test_the_service_answers_stops_in_order_and_starts_where_it_was(server: Real
 
 
 def drawn(answers: dict[str, Any], name: str) -> int:
-    """How many five minutes of half a day the dashboard draws of a workload's series."""
+    """Count the intervals of five minutes that the dashboard draws of a workload's series in half a day."""
     series = answers["page"]["series"]
     values = np.frombuffer(base64.b64decode(series["values"]), np.float32).reshape(len(series["names"]), -1)
     return int(np.isfinite(values[series["names"].index(name)]).sum())
@@ -121,14 +129,14 @@ def address_in(log: str) -> str:
 
 def served(base: str, *, with_metrics: bool) -> dict[str, Any]:
     wait_until(lambda: reads(f"{base}/readyz"), timeout=5 * PATIENCE, what="a first table")
-    found = json.loads(read(f"{base}/api/v1/recommendations?limit=500"))
+    answer = json.loads(read(f"{base}/api/v1/recommendations?limit=500"))
     # The metrics of a cycle travel with the table of the next one; its steps are known when it has ended.
     if with_metrics:
         wait_until(
             lambda: "forecaster_workloads{" in read(f"{base}/metrics"), timeout=5 * PATIENCE, what="the next table"
         )
     return {
-        "workloads": len(found["items"]),
+        "workloads": len(answer["items"]),
         "recommendation": json.loads(read(f"{base}/api/v1/recommendations/shop/checkout")),
         "metrics": read(f"{base}/metrics"),
         "page": page_of(f"{base}/dashboard/workloads/shop/Deployment/checkout"),
@@ -136,7 +144,7 @@ def served(base: str, *, with_metrics: bool) -> dict[str, Any]:
 
 
 def page_of(url: str) -> Any:
-    """What the dashboard says of a workload, once its pictures, which come after the table, are there, too."""
+    """Return the dashboard's page of a workload, once its pictures, which come after the table, are there, too."""
     wait_until(lambda: json.loads(read(url))["series"] is not None, what="the first pictures")
     return json.loads(read(url))
 
@@ -176,8 +184,8 @@ def test_an_outage_holds_with_its_reason_and_loses_no_point(
 def service_at(now: datetime, url: str, directory: Path, parts: ExitStack) -> Service:
     given = {"prometheus": {"url": url, "retries": 0}, "state": {"directory": str(directory)}}
     settings = parse(given, "test")
-    kept = state_directory(settings.state)
-    return build_service(settings, kept, telemetry.logger(), parts, clock=lambda: now)
+    state = state_directory(settings.state)
+    return build_service(settings, state, telemetry.logger(), parts, clock=lambda: now)
 
 
 def play(service: Service, start: datetime, *, minutes: int) -> set[str]:

@@ -48,29 +48,29 @@ def forged() -> bytes:
     return Observed(gates=ForecastGates(fleet=fleet, gates=gates), fleet=fleet, state=state).encoded()
 
 
-def put_row(directory: Path, shard: int, of: int, observed: bytes) -> None:
-    """What an account with the right to write to the database does."""
-    row = {"shard": shard, "of": of, "at": int(after(60).timestamp()), "observed": zlib.compress(observed)}
+def put_row(directory: Path, shard: int, shards: int, observed: bytes) -> None:
+    """Write a row as an account with the right to write to the database would."""
+    row = {"shard": shard, "of": shards, "at": int(after(60).timestamp()), "observed": zlib.compress(observed)}
     with closing(sqlite3.connect(directory / "ledger.sqlite")) as connection, connection:
         statement = "INSERT OR REPLACE INTO shards VALUES (:shard, :of, :at, :observed, :origins)"
         connection.execute(statement, row | {"origins": zlib.compress(b"")})
 
 
 def ended(service: Service) -> None:
-    for one in service.persisted:
-        one.part.save()
+    for entry in service.persisted:
+        entry.part.save()
 
 
 def seasonal(service: Service) -> int:
-    """Workloads on which yesterday's load has its say, by the state that the service holds."""
+    """Count the workloads in which yesterday's load has its say, by the state that the service holds."""
     if not isinstance(service.cycle, ShardedCycle):
         return int(np.sum(service.cycle.decider.observed.gates.gates.forecaster == SEASONAL))
-    found = 0
-    for one in service.cycle.learned.by_shard.values():
+    count = 0
+    for state in service.cycle.learned.by_shard.values():
         observed = Observed()
-        observed.restore(one.observed)
-        found += int(np.sum(observed.gates.gates.forecaster == SEASONAL))
-    return found
+        observed.restore(state.observed)
+        count += int(np.sum(observed.gates.gates.forecaster == SEASONAL))
+    return count
 
 
 def test_a_forged_row_of_a_shard_is_refused_and_the_service_goes_on(cluster: Cluster, tmp_path: Path) -> None:
@@ -139,5 +139,5 @@ def test_a_file_of_another_release_is_refused(
     with composed(cluster, tmp_path / "state", state=state) as service:
         assert service.cycle.decider.observed.state.rows == 0  # type: ignore[union-attr]
         assert METRIC % "observed.json" in service.metrics.text()
-    said = capsys.readouterr().out
-    assert "state of observed.json was not signed by a key of this release" in said, said
+    log = capsys.readouterr().out
+    assert "state of observed.json was not signed by a key of this release" in log, log

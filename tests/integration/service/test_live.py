@@ -34,8 +34,8 @@ class LiveServer(KubeconfigServer):
         self.objects: Mapping[str, list[Document]] = {}
         self.refuses: set[str] = set()
 
-    def _respond(self, asked: Asked) -> Reply:
-        path, _, query = asked.path.partition("?")
+    def _respond(self, request: Asked) -> Reply:
+        path, _, query = request.path.partition("?")
         plural = path.rpartition("/")[2]
         if plural in self.refuses:
             return Reply(403, refusal(403, f"{plural} is forbidden").body)
@@ -58,7 +58,7 @@ def counted(server: LiveServer, directory: Path) -> tuple[int, tuple[str, ...]]:
     ):
         tick(service, NOON)
         table = published(directory)
-        (row,) = [one for one in table.entries if one.name == "web"]
+        (row,) = [entry for entry in table.entries if entry.name == "web"]
         return int(table.number("current", row.row)), table.meta.live
 
 
@@ -73,9 +73,9 @@ def test_without_rights_everything_is_as_without_it_and_a_line_for_each_says_so(
     server.refuses = {"deployments", "statefulsets", "replicasets", "pods", "horizontalpodautoscalers"}
     printed: list[str] = []
 
-    def said() -> bool:
+    def all_logged() -> bool:
         printed.append(capsys.readouterr().out)
-        return all(f"{one} is forbidden" in "".join(printed) for one in server.refuses)
+        return all(f"{plural} is forbidden" in "".join(printed) for plural in server.refuses)
 
     with (
         recorded_cluster([workload("web", replicas=4)]) as cluster,
@@ -84,12 +84,12 @@ def test_without_rights_everything_is_as_without_it_and_a_line_for_each_says_so(
         tick(service, NOON)
         table = published(tmp_path / "state")
         assert (table.number("current", 0), table.meta.live) == (4, ())
-        wait_until(said, what="the lines")
+        wait_until(all_logged, what="the lines")
         tick(service, NOON + MINUTE)
-        ages = [one for one in service.metrics.text().splitlines() if one.startswith("forecaster_live_age_seconds{")]
+        ages = [line for line in service.metrics.text().splitlines() if line.startswith("forecaster_live_age_seconds{")]
     assert "".join(printed).count("live_facts_missing") == len(server.refuses)
-    old = [one for one in ages if float(one.rpartition(" ")[2]) > 0]
-    assert all(any(f"/{name}" in one for one in old) for name in server.refuses), (
+    old = [line for line in ages if float(line.rpartition(" ")[2]) > 0]
+    assert all(any(f"/{name}" in line for line in old) for name in server.refuses), (
         "by which ForecasterLiveFactsMissing fires"
     )
 
@@ -119,7 +119,7 @@ def test_an_hpa_without_an_answer_is_a_failure_with_a_sentence_and_a_metric(serv
     with recorded_cluster([workload("web")]) as cluster, composed(cluster, tmp_path / "s", kubernetes=given) as service:
         tick(service, NOON)
         assert service.report is not None
-        assert any("HPA shop/web: its selector names signal cpus" in one for one in service.report.failures)
+        assert any("HPA shop/web: its selector names signal cpus" in failure for failure in service.report.failures)
         assert "forecaster_misread_hpas 1.0" in service.metrics.text()
 
 
@@ -127,9 +127,9 @@ def test_the_doctor_names_what_may_not_be_listed(server: LiveServer) -> None:
     server.refuses = {"pods"}
     server.objects = {"deployments": [deployment("web", 4)]}
     checks = live_checks(parse({"kubernetes": {"kubeconfig": str(server.kubeconfig)}}, "test"))
-    told = {one.name.rpartition("/")[2]: (one.ok, one.detail) for one in checks}
-    assert told["deployments"] == (True, "1 objects")
-    assert told["pods"] == (False, "GET /api/v1/pods?limit=500: 403 pods is forbidden")
+    by_kind = {check.name.rpartition("/")[2]: (check.ok, check.detail) for check in checks}
+    assert by_kind["deployments"] == (True, "1 objects")
+    assert by_kind["pods"] == (False, "GET /api/v1/pods?limit=500: 403 pods is forbidden")
     (off,) = live_checks(parse({"kubernetes": {"live": "off"}}, "test"))
     assert off.ok
 
@@ -157,21 +157,21 @@ class TestFallbacksOfKeda:
         self, server: LiveServer, settings: Settings, trigger: tuple[str, str, str]
     ) -> None:
         server.objects = {"scaledobjects": [triggered("web", trigger, fallback=False), triggered("other", trigger)]}
-        (told,) = fallback_checks(settings)
-        assert (told.ok, told.detail) == (False, "ScaledObject shop/web states no fallback")
-        assert "external-push" in told.remedy
+        (check,) = fallback_checks(settings)
+        assert (check.ok, check.detail) == (False, "ScaledObject shop/web states no fallback")
+        assert "external-push" in check.remedy
 
     def test_a_pulled_scaler_fails_without_being_counted(self, server: LiveServer, settings: Settings) -> None:
         server.objects = {"scaledobjects": [triggered("web", PULLED)]}
-        (told,) = fallback_checks(settings)
-        assert told.detail.endswith("its fallback does not count failures of a trigger of type external")
+        (check,) = fallback_checks(settings)
+        assert check.detail.endswith("its fallback does not count failures of a trigger of type external")
 
     def test_a_pushed_scaler_is_forgotten_before_a_threshold_is_reached(
         self, server: LiveServer, settings: Settings
     ) -> None:
         server.objects = {"scaledobjects": [triggered("web", PUSHED, after=3)]}
-        (told,) = fallback_checks(settings)
-        assert told.detail.endswith("failureThreshold 3 is never reached by a trigger of type external-push, state 0")
+        (check,) = fallback_checks(settings)
+        assert check.detail.endswith("failureThreshold 3 is never reached by a trigger of type external-push, state 0")
 
     def test_those_of_others_are_none_of_ours(self, server: LiveServer, settings: Settings) -> None:
         server.objects = {"scaledobjects": [triggered("queue", ("kafka", "topic", "orders"), fallback=False)]}
@@ -179,7 +179,7 @@ class TestFallbacksOfKeda:
 
     def test_all_guarded_is_said(self, server: LiveServer, settings: Settings) -> None:
         server.objects = {"scaledobjects": [triggered("web", PUSHED), triggered("api", BY_QUERY)]}
-        assert [one.detail for one in fallback_checks(settings)] == ["each of 2 ScaledObjects has one"]
+        assert [check.detail for check in fallback_checks(settings)] == ["each of 2 ScaledObjects has one"]
 
     def test_a_list_that_is_refused_says_nothing(self, server: LiveServer, settings: Settings) -> None:
         server.refuses = {"scaledobjects"}

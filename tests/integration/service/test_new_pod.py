@@ -50,9 +50,9 @@ def pod(cluster: Cluster, server: StateServer, directory: Path, **state: Any) ->
 
 
 def ended(service: Service) -> None:
-    """What outlives it is written, as at SIGTERM."""
-    for one in service.persisted:
-        one.part.save()
+    """Save the state that outlives the service, as at SIGTERM."""
+    for entry in service.persisted:
+        entry.part.save()
 
 
 def observed_of(service: Service) -> Observed:
@@ -76,7 +76,7 @@ def lived(cluster: Cluster, server: StateServer, directory: Path) -> dict[str, t
 
 
 class Lived(NamedTuple):
-    """What a pod left behind."""
+    """State that a pod left behind."""
 
     data: dict[str, str]
     """Entries of the Secret."""
@@ -127,13 +127,13 @@ def keys(server: StateServer) -> StateKeys:
 def packed(server: StateServer, *, by: StateKeys | None = None, **changed: object) -> bytes:
     """The checkpoint as it lies there with other contents, signed again."""
     bare = keys(server).verified(gzip.decompress(server.entry(CHECKPOINT)), CHECKPOINT)
-    told = msgspec.json.decode(bare) | changed
-    return gzip.compress((by or keys(server)).signed(msgspec.json.encode(told), CHECKPOINT))
+    checkpoint = msgspec.json.decode(bare) | changed
+    return gzip.compress((by or keys(server)).signed(msgspec.json.encode(checkpoint), CHECKPOINT))
 
 
 def of_a_later_version(server: StateServer) -> bytes:
-    told = msgspec.json.decode(keys(server).verified(gzip.decompress(server.entry(CHECKPOINT)), CHECKPOINT))
-    return packed(server, observed=told["observed"] | {"version": VERSION + 1})
+    checkpoint = msgspec.json.decode(keys(server).verified(gzip.decompress(server.entry(CHECKPOINT)), CHECKPOINT))
+    return packed(server, observed=checkpoint["observed"] | {"version": VERSION + 1})
 
 
 @pytest.mark.parametrize(
@@ -167,9 +167,9 @@ def test_another_checkpoint_is_refused_by_name_and_the_pod_goes_on(
         assert gates_of(service) == {}
         assert 'forecaster_state_refused_timestamp_seconds{part="checkpoint"}' in service.metrics.text()
         assert observed_of(service).state.rows == 0
-    said = capsys.readouterr().out
-    assert f"checkpoint in Secret {NAME}" in said
-    assert why in said
+    log = capsys.readouterr().out
+    assert f"checkpoint in Secret {NAME}" in log
+    assert why in log
 
 
 def test_an_api_server_that_is_away_or_refuses_leaves_the_state_unknown(
@@ -196,8 +196,8 @@ def test_state_is_bound_to_the_uid_of_kube_system(
     server.api.objects[KUBE_SYSTEM] = {"metadata": {"name": "kube-system", "uid": "uid-of-there"}}
     with pod(cluster, server, tmp_path / "state") as service:
         assert observed_of(service).state.rows == 0
-    said = capsys.readouterr().out
-    assert "its kube-system has the UID uid-of-here, and here uid-of-there" in said
+    log = capsys.readouterr().out
+    assert "its kube-system has the UID uid-of-here, and here uid-of-there" in log
     assert (tmp_path / "state" / FOREIGN / "observed.json").exists()
 
 

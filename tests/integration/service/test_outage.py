@@ -1,4 +1,4 @@
-"""What HPAs read while Prometheus is away: an error, and no number or count of the past."""
+"""Answers that HPAs read while Prometheus is away: errors, and no number or count of the past."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ OURS = Target("forecaster_demand", TargetType.AVERAGE_VALUE, 0.5)
 VALUE = "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/forecaster_demand?labelSelector=workload=web,signal="
 
 
-def asked(directory: Path, minute: int, signal: str = "cpu") -> Response:
-    """What the HPA controller gets, seconds after a cycle."""
+def hpa_answer(directory: Path, minute: int, signal: str = "cpu") -> Response:
+    """Return the answer that the HPA controller gets, seconds after a cycle."""
     reader = TableReader(table_path(directory), lambda: after(minute))
     reader.refresh()
     return Client(create_app(reader, clock=lambda: after(minute))).get(VALUE + signal)
@@ -45,21 +45,25 @@ def test_a_count_of_the_past_is_asked_of_no_hpa(tmp_path: Path) -> None:
     """A person scales from 4 to 30 while nothing is known: nothing here asks them back to 4."""
     with recorded_cluster([workload("web", autoscaler=hpa(OURS))]) as cluster, composed(cluster, tmp_path) as service:
         tick(service, NOON)
-        assert asked(tmp_path, 0).is_success
+        assert hpa_answer(tmp_path, 0).is_success
         service.cycle.source = FakeSource([], down=nobody_answers())
         for minute in range(1, 13):
             tick(service, after(minute))
-            answer = asked(tmp_path, minute)
+            answer = hpa_answer(tmp_path, minute)
             assert answer.status_code == 503
             assert "source-down" in answer.json()["message"]
 
 
 def test_the_runbook_takes_the_forecast_out_though_the_owner_states_the_mode(tmp_path: Path) -> None:
     """By an annotation, which stands above `mode: observe` of the settings; and the HPA is answered as before."""
-    (told,) = (one.text for one in snippets() if one.page.name == "runbooks.md" and "max_replicas: 1" in one.text)
+    (fragment,) = (
+        snippet.text
+        for snippet in snippets()
+        if snippet.page.name == "runbooks.md" and "max_replicas: 1" in snippet.text
+    )
     policy = {"mode": "observe", "horizontal": {"gate": False}}
-    target, found = 0.255, {}
-    for name, given in {"before": {}, "after": yaml.safe_load(told)["policy"]}.items():
+    target, counts = 0.255, {}
+    for name, given in {"before": {}, "after": yaml.safe_load(fragment)["policy"]}.items():
         web = workload("web", autoscaler=hpa(replace(OURS, value=target)))
         with (
             recorded_cluster([web]) as cluster,
@@ -68,10 +72,10 @@ def test_the_runbook_takes_the_forecast_out_though_the_owner_states_the_mode(tmp
             service.cycle.policies.annotate({web.id: "publish"})
             for minute in range(3):
                 tick(service, after(minute))
-            answer = asked(tmp_path / name, 2).json()["items"][0]["value"]
-            found[name] = ceil(round(float(answer.replace("m", "e-3")) / target, 6))
+            answer = hpa_answer(tmp_path / name, 2).json()["items"][0]["value"]
+            counts[name] = ceil(round(float(answer.replace("m", "e-3")) / target, 6))
     measured = 2.51
-    assert found == {"before": 11, "after": ceil(measured / target)}
+    assert counts == {"before": 11, "after": ceil(measured / target)}
 
 
 def test_two_targets_of_our_demand_are_an_error_with_a_sentence(tmp_path: Path) -> None:
@@ -79,7 +83,7 @@ def test_two_targets_of_our_demand_are_an_error_with_a_sentence(tmp_path: Path) 
     both = hpa(OURS, Target("forecaster_demand", TargetType.AVERAGE_VALUE, 100.0))
     with recorded_cluster([workload("web", autoscaler=both)]) as cluster, composed(cluster, tmp_path) as service:
         tick(service, NOON)
-        answer = asked(tmp_path, 0)
+        answer = hpa_answer(tmp_path, 0)
     assert answer.status_code == 400
     assert "2 targets of forecaster_demand that differ" in answer.json()["message"]
 
@@ -87,7 +91,7 @@ def test_two_targets_of_our_demand_are_an_error_with_a_sentence(tmp_path: Path) 
 def test_a_signal_that_decides_nothing_is_an_error_with_a_sentence(tmp_path: Path) -> None:
     with recorded_cluster([workload("web", autoscaler=hpa(OURS))]) as cluster, composed(cluster, tmp_path) as service:
         tick(service, NOON)
-        answer = asked(tmp_path, 0, "requests")
+        answer = hpa_answer(tmp_path, 0, "requests")
     assert answer.status_code == 404
     assert "is not decided by requests; there are cpu" in answer.json()["message"]
 
@@ -95,16 +99,16 @@ def test_a_signal_that_decides_nothing_is_an_error_with_a_sentence(tmp_path: Pat
 def test_a_workload_that_is_not_there_is_named(tmp_path: Path) -> None:
     with recorded_cluster([workload("shop")]) as cluster, composed(cluster, tmp_path) as service:
         tick(service, NOON)
-        answer = asked(tmp_path, 0)
+        answer = hpa_answer(tmp_path, 0)
     assert (answer.status_code, answer.json()["message"]) == (404, "no workload web in namespace shop")
 
 
 def test_a_fleet_without_a_sample_of_anything_has_a_line_in_the_report(tmp_path: Path) -> None:
-    """As after a start while kube-state-metrics is away: the workloads are known, and nothing that joins with them."""
+    """After a start while kube-state-metrics is away, workloads are known, and nothing that joins with them."""
     with recorded_cluster() as cluster, composed(cluster, tmp_path) as service:
         tick(service, after(60 * 7))  # four hours after the last sample
         assert service.report
-        (line,) = (one for one in service.report.failures if one.startswith("no signal"))
+        (line,) = (failure for failure in service.report.failures if failure.startswith("no signal"))
         assert line.startswith("no signal has a sample of any of 2 workloads: see `forecaster doctor`")
     with recorded_cluster() as cluster, composed(cluster, tmp_path / "other") as service:
         tick(service, NOON)
@@ -146,5 +150,5 @@ def test_ctrl_c_before_anything_is_known_ends_a_command_as_interrupted() -> None
         with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process, silent.accept()[0]:
             signals.signal(signals.SIGINT, before)
             process.send_signal(signals.SIGINT)
-            told = process.communicate(timeout=60)[1]
-    assert (process.returncode, told) == (130, "")
+            output = process.communicate(timeout=60)[1]
+    assert (process.returncode, output) == (130, "")

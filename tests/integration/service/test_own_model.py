@@ -27,6 +27,6 @@ def test_a_model_named_by_its_import_path_makes_the_forecasts(monkeypatch: pytes
             "the test",
         )
         outcome = single_cycle(settings, stage.begin).run(stage.begin)
-    views = [view for one in outcome.recommendations for view in one.signals if view.forecast]
+    views = [view for recommendation in outcome.recommendations for view in recommendation.signals if view.forecast]
     assert len(views) >= 10
     assert {view.forecast.model for view in views if view.forecast} == {"median-of-days"}

@@ -52,7 +52,7 @@ RESOURCES = [resource_of(id_, case) for id_, case in zip(OWNERS, CASES, strict=T
 
 
 def everything() -> ClusterPolicies:
-    """What all owners state together."""
+    """Policies that all owners state together."""
     noted = [
         AnnotatedObject(f"Deployment {id_}", id_, case.annotations)
         for id_, case in zip(OWNERS, CASES, strict=True)
@@ -79,7 +79,7 @@ def walked(ids: Sequence[WorkloadId], stated: ClusterPolicies, directory: Path) 
         service.cycle.seconds = lambda: 0.0  # there is time for all, which a larger fleet would have later
         for number in range(2):
             outcome = service.cycle.run(NOON + number * MINUTE)
-        decided = {one.id: one for one in outcome.recommendations}
+        decided = {recommendation.id: recommendation for recommendation in outcome.recommendations}
         return Walked(service.cycle.policies, decided, outcome.report.failures, len(published(directory).entries))
 
 
@@ -104,41 +104,45 @@ def test_the_neighbours_are_decided_as_if_nobody_had_written_anything(all_at_onc
 def test_nothing_goes_to_0_or_below_what_is_measured(all_at_once: Walked) -> None:
     """But where the owner states a lower maximum, or freezes the count."""
     for id_, case in zip(OWNERS, CASES, strict=True):
-        one, stated = all_at_once.decided[id_], all_at_once.policies.stated(id_).horizontal
-        if not isinstance(one.replicas, Scale):
+        recommendation, stated = all_at_once.decided[id_], all_at_once.policies.stated(id_).horizontal
+        if not isinstance(recommendation.replicas, Scale):
             continue
-        reactive = max((view.reactive_replicas or 0 for view in one.signals), default=0)
+        reactive = max((view.reactive_replicas or 0 for view in recommendation.signals), default=0)
         held = [event.max_replicas for event in stated.events if event.over_measured and event.max_replicas]
         least = min(reactive, stated.max_replicas or reactive, *held)
         frozen = any(event.freeze for event in stated.events)
-        assert one.replicas.replicas >= (one.replicas_now if frozen else max(1, least)), case.label
+        assert recommendation.replicas.replicas >= (recommendation.replicas_now if frozen else max(1, least)), (
+            case.label
+        )
 
 
-def ready_of(one: AutoscalerResource, fleet: Walked) -> Condition:
+def ready_of(resource: AutoscalerResource, fleet: Walked) -> Condition:
     """Condition Ready of an object."""
-    decided = Decided(fleet.decided[one.target], fleet.policies.stated(one.target), fleet.policies.refused(one.target))
-    ready = status_of(one, decided, AutoscalerStatus(), NOON).condition("Ready")
+    decided = Decided(
+        fleet.decided[resource.target], fleet.policies.stated(resource.target), fleet.policies.refused(resource.target)
+    )
+    ready = status_of(resource, decided, AutoscalerStatus(), NOON).condition("Ready")
     assert ready is not None
     return ready
 
 
 def refusals(all_at_once: Walked) -> Iterator[tuple[Case, str]]:
-    """What each owner is told: the condition of the object, or the line about the annotation."""
-    told = {}
-    for one in RESOURCES:
-        ready = ready_of(one, all_at_once)
-        told[one.target] = ready.message if ready.reason == "PolicyRefused" else ""
+    """Refusal of each owner: the condition of the object, or the line about the annotation."""
+    messages = {}
+    for resource in RESOURCES:
+        ready = ready_of(resource, all_at_once)
+        messages[resource.target] = ready.message if ready.reason == "PolicyRefused" else ""
     faults = all_at_once.policies.cluster.faults
     for id_, case in zip(OWNERS, CASES, strict=True):
         lines = [line for line in faults if str(id_) in line]
-        yield case, told.get(id_, "") or "; ".join(lines)
+        yield case, messages.get(id_, "") or "; ".join(lines)
 
 
 def test_what_is_beyond_a_bound_is_refused_and_its_owner_told(all_at_once: Walked) -> None:
-    told = list(refusals(all_at_once))
-    silent = [case.label for case, why in told if case.beyond and not why]
+    refused = list(refusals(all_at_once))
+    silent = [case.label for case, why in refused if case.beyond and not why]
     assert silent == []
-    assert sum(case.beyond for case, _ in told) > 100
+    assert sum(case.beyond for case, _ in refused) > 100
 
 
 def test_what_is_refused_changes_nothing_of_the_policy(all_at_once: Walked) -> None:
@@ -157,9 +161,9 @@ def test_events_beyond_those_of_a_namespace_are_left_out_and_their_owners_told(t
     now = {"name": "now", "start": "2020-01-01T00:00:00Z", "end": "2099-01-01T00:00:00Z", "freeze": True}
     case = Case("many", {"horizontal": {"events": [*({"name": f"night-{each}", **night} for each in range(49)), now]}})
     resources = [resource_of(id_, case) for id_ in (*crowd, beside)]
-    found = walked([*crowd, beside], cluster_policies(autoscalers=resources), tmp_path)
-    assert found.failures == ()
-    held = [id_ for id_, one in found.decided.items() if str(one.replicas.reason) == "frozen"]
+    fleet = walked([*crowd, beside], cluster_policies(autoscalers=resources), tmp_path)
+    assert fleet.failures == ()
+    held = [id_ for id_, recommendation in fleet.decided.items() if str(recommendation.replicas.reason) == "frozen"]
     assert held == [*crowd[:-1], beside]
-    for one in resources:
-        assert ("states more than 1,000 events" in ready_of(one, found).message) == (one.target == crowd[-1])
+    for resource in resources:
+        assert ("states more than 1,000 events" in ready_of(resource, fleet).message) == (resource.target == crowd[-1])

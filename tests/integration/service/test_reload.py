@@ -42,7 +42,7 @@ class Mounted:
         (folder / "settings.yaml").symlink_to("..data/settings.yaml")
 
     def edit(self, text: str | None = None, **sections: Any) -> None:
-        """What a kubelet does: another folder, and one rename of the link to it."""
+        """Swap the mounted folder as a kubelet does: another folder, and one rename of the link to it."""
         self.value = dict(merged(self.value, sections))
         written = self.folder / f"..{next(self._numbers)}"
         written.mkdir()
@@ -57,8 +57,8 @@ def cluster() -> Iterator[Cluster]:
         yield running
 
 
-TOLD: list[str] = []
-"""What would be an Event beside the pod."""
+NOTICES: list[str] = []
+"""Notices that would be Events beside the pod."""
 
 
 @pytest.fixture
@@ -79,12 +79,12 @@ def service(mounted: Mounted, parts: ExitStack) -> Service:
     settings = load(mounted.folder)
     files = SettingsFiles(partial(fingerprint, mounted.folder), partial(load, mounted.folder), dict)
     log = telemetry.logger()
-    found = build_service(settings, state_directory(settings.state), log, parts, clock=lambda: NOON)
-    found.reload = SettingsReload(files, settings, log)
-    found.reload.on_refusal = TOLD.append
-    TOLD.clear()
-    tick(found, NOON)
-    return found
+    built = build_service(settings, state_directory(settings.state), log, parts, clock=lambda: NOON)
+    built.reload = SettingsReload(files, settings, log)
+    built.reload.on_refusal = NOTICES.append
+    NOTICES.clear()
+    tick(built, NOON)
+    return built
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def counts(service: Service) -> dict[str, float]:
     """The recommended count of each workload in the table."""
     assert service.reload
     table = published(service.reload.running.state.directory)
-    return {one.name: table.number("recommended", one.row) for one in table.entries}
+    return {entry.name: table.number("recommended", entry.row) for entry in table.entries}
 
 
 def test_another_policy_decides_the_next_cycle_and_what_was_learned_is_kept(
@@ -124,7 +124,7 @@ def test_a_bad_edit_is_told_once_and_so_is_its_end(mounted: Mounted, service: Se
     mounted.edit(overrides=[])
     for minute in (3, 4):
         tick(service, after(minute))
-    refused, mended = TOLD
+    refused, mended = NOTICES
     assert "line 1" in refused
     assert mended == ""
 
@@ -140,8 +140,8 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("text", "said"), BAD.values(), ids=BAD)
-def test_a_bad_edit_keeps_what_was_and_says_so(mounted: Mounted, service: Service, text: str, said: str) -> None:
+@pytest.mark.parametrize(("text", "problem"), BAD.values(), ids=BAD)
+def test_a_bad_edit_keeps_what_was_and_says_so(mounted: Mounted, service: Service, text: str, problem: str) -> None:
     mounted.edit(overrides=[{"match": {"name": "cart"}, "policy": {"horizontal": {"min_replicas": 9}}}])
     tick(service, after(1))
     mounted.edit(text)
@@ -149,8 +149,8 @@ def test_a_bad_edit_keeps_what_was_and_says_so(mounted: Mounted, service: Servic
         tick(service, after(minute))
         assert counts(service)["cart"] == 9
         assert service.report
-        (line,) = [one for one in service.report.failures if one.startswith("settings: refused")]
-        assert said in line
+        (line,) = [failure for failure in service.report.failures if failure.startswith("settings: refused")]
+        assert problem in line
         assert "forecaster_settings_loaded 0.0" in service.metrics.text()
     mounted.edit()
     tick(service, after(4))
@@ -173,7 +173,7 @@ def test_a_policy_that_needs_a_setting_of_after_the_restart_is_not_taken_over(
     mounted.edit(floor={"enabled": True}, policy={"mode": "floor"})
     tick(service, after(1))
     assert service.report
-    assert any("mode floor needs floor.enabled" in one for one in service.report.failures)
+    assert any("mode floor needs floor.enabled" in failure for failure in service.report.failures)
     assert service.cycle.policies.defaults.mode == "publish"
 
 
@@ -181,12 +181,12 @@ def test_a_file_that_is_gone_for_a_moment_is_no_empty_one(mounted: Mounted, serv
     (mounted.folder / "settings.yaml").unlink()
     tick(service, after(1))
     assert service.report
-    assert any(one.startswith("settings: refused") for one in service.report.failures)
+    assert any(failure.startswith("settings: refused") for failure in service.report.failures)
     assert service.cycle.policies.defaults.mode == "publish"
     (mounted.folder / "settings.yaml").symlink_to("..data/settings.yaml")
     tick(service, after(2))
     assert not service.reload.refused, "the very same file is back"
-    assert TOLD[-1] == ""
+    assert NOTICES[-1] == ""
 
 
 @pytest.fixture

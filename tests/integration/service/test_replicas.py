@@ -11,7 +11,7 @@ import pytest
 from forecaster.app.serve import table_path
 from forecaster.domain.window import MINUTE
 from forecaster.serving.replicas import replicated_files
-from tests.integration.service.test_restart import POLICY, seen
+from tests.integration.service.test_restart import POLICY, states_by_name
 from tests.support.builders import NOON, after, workload
 from tests.support.composed import composed, published, recorded_cluster, scale, tick
 from tests.support.played_time import PlayedTime
@@ -46,9 +46,9 @@ def cluster() -> Iterator[Cluster]:
 
 @pytest.fixture
 def clock(tmp_path: Path) -> PlayedTime:
-    found = PlayedTime(tmp_path / "clock")
-    found.set(NOON)
-    return found
+    played = PlayedTime(tmp_path / "clock")
+    played.set(NOON)
+    return played
 
 
 def minute(cluster: Cluster, leader: Member, follower: Member, clock: PlayedTime, at: datetime) -> None:
@@ -62,19 +62,19 @@ def minute(cluster: Cluster, leader: Member, follower: Member, clock: PlayedTime
 
 
 def test_for_an_hour_both_serve_the_same_to_the_digit(cluster: Cluster, clock: PlayedTime, tmp_path: Path) -> None:
-    with two_replicas(cluster, tmp_path, clock, **POLICY) as (one, two):
-        one.lead()
+    with two_replicas(cluster, tmp_path, clock, **POLICY) as (first, second):
+        first.lead()
         for number in range(60):
-            minute(cluster, one, two, clock, after(number))
-            assert two.taken[-1].published_at == after(number)
-            assert rows(two) == rows(one)
+            minute(cluster, first, second, clock, after(number))
+            assert second.taken[-1].published_at == after(number)
+            assert rows(second) == rows(first)
             if number % 15 == 14:
-                one.until_serving(after(number))
-                two.until_serving(after(number))
+                first.until_serving(after(number))
+                second.until_serving(after(number))
                 for path in PATHS:
-                    assert one.ask(path).is_success
-                    assert two.ask(path).json() == one.ask(path).json()
-        assert table_path(two.directory).read_bytes() == table_path(one.directory).read_bytes()
+                    assert first.ask(path).is_success
+                    assert second.ask(path).json() == first.ask(path).json()
+        assert table_path(second.directory).read_bytes() == table_path(first.directory).read_bytes()
 
 
 def rows(member: Member) -> list[object]:
@@ -86,74 +86,74 @@ def rows(member: Member) -> list[object]:
 def test_the_other_replica_goes_on_as_the_dead_one_would_have(
     cluster: Cluster, clock: PlayedTime, tmp_path: Path
 ) -> None:
-    with two_replicas(cluster, tmp_path, clock, **POLICY) as (one, two):
-        one.lead()
+    with two_replicas(cluster, tmp_path, clock, **POLICY) as (first, second):
+        first.lead()
         for number in range(12):
-            minute(cluster, one, two, clock, after(number))
-        one.die()
-        shutil.copytree(one.directory, tmp_path / "as-it-was")
-        follower = two.lead()
+            minute(cluster, first, second, clock, after(number))
+        first.die()
+        shutil.copytree(first.directory, tmp_path / "as-it-was")
+        follower = second.lead()
         assert follower.taken_over == after(11)
         tick(follower, after(11))
         assert follower.report is None  # the leader has decided it
         scale(cluster, "cart", 9, 9, after(12))
         tick(follower, after(12))
-        taken_over = seen(follower, two.directory)
+        taken_over = states_by_name(follower, second.directory)
         with composed(cluster, tmp_path / "as-it-was", **POLICY) as restarted:
             tick(restarted, after(12))
-            assert seen(restarted, tmp_path / "as-it-was") == taken_over
-        one.follower.step(two.leader)
-        assert rows(one) == rows(two)
+            assert states_by_name(restarted, tmp_path / "as-it-was") == taken_over
+        first.follower.step(second.leader)
+        assert rows(first) == rows(second)
 
 
 def test_while_the_leader_is_silent_its_last_table_is_served_with_its_age(
     cluster: Cluster, clock: PlayedTime, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with two_replicas(cluster, tmp_path, clock, policy={"mode": "publish"}) as (one, two):
-        one.lead()
-        minute(cluster, one, two, clock, NOON)
-        two.until_serving(NOON)
-        one.die()
-        one.serving.stop(timeout=0.2)
+    with two_replicas(cluster, tmp_path, clock, policy={"mode": "publish"}) as (first, second):
+        first.lead()
+        minute(cluster, first, second, clock, NOON)
+        second.until_serving(NOON)
+        first.die()
+        first.serving.stop(timeout=0.2)
         clock.set(NOON + 2 * MINUTE)
-        two.follower.step(one.leader)
-        assert two.ask(DEMAND).json()["items"][0]["value"] != "0"
-        assert two.ask("/api/v1/recommendations").json()["age_seconds"] == 120
+        second.follower.step(first.leader)
+        assert second.ask(DEMAND).json()["items"][0]["value"] != "0"
+        assert second.ask("/api/v1/recommendations").json()["age_seconds"] == 120
         assert capsys.readouterr().out.count("leader_not_copied") == 1
 
 
 def test_a_replica_that_lost_the_lease_publishes_nothing(cluster: Cluster, clock: PlayedTime, tmp_path: Path) -> None:
-    with two_replicas(cluster, tmp_path, clock, policy={"mode": "publish"}) as (one, _):
-        service = one.lead()
+    with two_replicas(cluster, tmp_path, clock, policy={"mode": "publish"}) as (first, _):
+        service = first.lead()
         tick(service, NOON)
-        one.election.held = False
+        first.election.held = False
         tick(service, after(1))
-        assert published(one.directory).meta.published_at == NOON
+        assert published(first.directory).meta.published_at == NOON
         assert service.report
         assert any("the Lease was not renewed in time" in each for each in service.report.failures)
 
 
 def test_the_files_are_for_those_with_the_right_to_them(cluster: Cluster, clock: PlayedTime, tmp_path: Path) -> None:
-    with two_replicas(cluster, tmp_path, clock) as (one, two):
-        one.lead()
-        minute(cluster, one, two, clock, NOON)
-        there = replicated_files(table_path(one.directory)).keys() - {"new-pods"}  # no pod is sized in this mode
-        assert one.ask("/replica/v1/files").json()["tags"].keys() == there
-        assert one.ask("/replica/v1/files/observed?tag=of-another&at=0").status_code == 412
-        assert one.ask("/replica/v1/files/ledger?tag=x&at=0").status_code == 404
-        assert one.ask("/replica/v1/files/..%2F..%2Fserving-ca.key?tag=x&at=0").status_code == 404
-        plain = httpx.get(f"http://{one.serving.address}/replica/v1/files", timeout=PATIENCE)
+    with two_replicas(cluster, tmp_path, clock) as (first, second):
+        first.lead()
+        minute(cluster, first, second, clock, NOON)
+        there = replicated_files(table_path(first.directory)).keys() - {"new-pods"}  # no pod is sized in this mode
+        assert first.ask("/replica/v1/files").json()["tags"].keys() == there
+        assert first.ask("/replica/v1/files/observed?tag=of-another&at=0").status_code == 412
+        assert first.ask("/replica/v1/files/ledger?tag=x&at=0").status_code == 404
+        assert first.ask("/replica/v1/files/..%2F..%2Fserving-ca.key?tag=x&at=0").status_code == 404
+        plain = httpx.get(f"http://{first.serving.address}/replica/v1/files", timeout=PATIENCE)
         assert plain.status_code == 403
 
 
 def test_clocks_that_differ_by_minutes_are_told(
     cluster: Cluster, clock: PlayedTime, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What is served then is as old as the follower's clock says: stale at last, and never another number."""
-    with two_replicas(cluster, tmp_path, clock, policy={"mode": "publish"}) as (one, two):
-        one.lead()
-        minute(cluster, one, two, clock, NOON)
-        two.follower.clock = (clock() + 4 * MINUTE).timestamp
-        two.follower.step(one.leader)
+    """The table served then is as old as the follower's clock says: stale at last, and never another number."""
+    with two_replicas(cluster, tmp_path, clock, policy={"mode": "publish"}) as (first, second):
+        first.lead()
+        minute(cluster, first, second, clock, NOON)
+        second.follower.clock = (clock() + 4 * MINUTE).timestamp
+        second.follower.step(first.leader)
         (line,) = [each for each in capsys.readouterr().out.splitlines() if "clocks_differ" in each]
         assert "leader_ahead_seconds=-240.0" in line

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 POLICY = {"policy": {"mode": "publish", "horizontal": {"sizing": "newsvendor"}}}
 
 
-class Seen(NamedTuple):
-    """What a service knows and says of one workload, but for the words of its models."""
+class WorkloadState(NamedTuple):
+    """State and offer of one workload, without the words of its models."""
 
     gate: Any
     lead_time: Any
@@ -34,19 +34,19 @@ class Seen(NamedTuple):
     clamps: Any
 
 
-def seen(service: Service, directory: Path) -> dict[str, Seen]:
-    """By workload."""
+def states_by_name(service: Service, directory: Path) -> dict[str, WorkloadState]:
+    """State and offer of each workload, by name."""
     table, observed = published(directory), service.cycle.decider.observed
-    found = {}
+    states = {}
     for entry in table.entries:
-        (id_,) = (one for one in observed.fleet.row if one.name == entry.name)
+        (id_,) = (key for key in observed.fleet.row if key.name == entry.name)
         row, view = observed.fleet.row[id_], table.view(entry)
         columns = [
-            one for one in sorted(observed.state.arrays().items()) if one[1].shape[-1:] == (observed.state.rows,)
+            item for item in sorted(observed.state.arrays().items()) if item[1].shape[-1:] == (observed.state.rows,)
         ]
         state = [f"{name} {column[..., row].tolist()}" for name, column in columns]
         policy = service.cycle.policies.stated(id_).horizontal
-        found[entry.name] = Seen(
+        states[entry.name] = WorkloadState(
             observed.gates.of(id_),
             observed.lead_times.of(id_, policy),
             state,
@@ -54,7 +54,7 @@ def seen(service: Service, directory: Path) -> dict[str, Seen]:
             view.replicas,
             view.clamps,
         )
-    return found
+    return states
 
 
 def scale_ups(cluster: Cluster, service: Service, times: int) -> Iterator[datetime]:
@@ -67,21 +67,21 @@ def scale_ups(cluster: Cluster, service: Service, times: int) -> Iterator[dateti
 
 
 def test_a_killed_service_goes_on_in_its_first_cycle(tmp_path: Path) -> None:
-    here, there = tmp_path / "here", tmp_path / "there"
+    running_in, copied_to = tmp_path / "here", tmp_path / "there"
     with recorded_cluster() as cluster:
-        with composed(cluster, here, **POLICY) as service:
+        with composed(cluster, running_in, **POLICY) as service:
             *_, last = scale_ups(cluster, service, times=6)
             while not written_at(service, last):
                 last += minutes(1)
                 tick(service, last)
-            shutil.copytree(here, there)
+            shutil.copytree(running_in, copied_to)
             tick(service, last + minutes(1))
-            before = seen(service, here)
-        with composed(cluster, there, **POLICY) as restarted:
+            before = states_by_name(service, running_in)
+        with composed(cluster, copied_to, **POLICY) as restarted:
             tick(restarted, last + minutes(1))
-            later = seen(restarted, there)
-    for name, one in before.items():
-        assert later[name]._asdict() == one._asdict()
+            later = states_by_name(restarted, copied_to)
+    for name, expected in before.items():
+        assert later[name]._asdict() == expected._asdict()
     assert before["cart"].lead_time.value == minutes(4)
     assert before["cart"].gate.standing is not None
     assert before["web"].gate.standing is GateState.ACTING

@@ -41,17 +41,17 @@ STATUSES = (200, 401, 403, 404, 422, 500, 503)
 def repeats(status: int) -> Server:
     """A debugging proxy: it answers with all that it was sent."""
 
-    def respond(asked: Asked) -> Reply:
-        return Reply(status, json.dumps({"status": "error", "errorType": "x", "error": dict(asked.headers)}).encode())
+    def respond(request: Asked) -> Reply:
+        return Reply(status, json.dumps({"status": "error", "errorType": "x", "error": dict(request.headers)}).encode())
 
     return Server(respond)
 
 
 def chatty(status: int) -> Server:
-    """The same in the words of a Prometheus."""
+    """A debugging proxy that answers in the words of a Prometheus."""
 
-    def respond(asked: Asked) -> Reply:
-        message = f"headers {sorted(asked.headers.items())}"
+    def respond(request: Asked) -> Reply:
+        message = f"headers {sorted(request.headers.items())}"
         return Reply(status, json.dumps({"status": "error", "errorType": "bad_data", "error": message}).encode())
 
     return Server(respond)
@@ -88,13 +88,13 @@ def test_no_command_and_no_log_says_one(server: Server, identity: dict[str, obje
     for command in (["once"], ["doctor"], ["settings"], ["explain", "shop/web"]):
         done = CliRunner().invoke(app, [*command, "--config", str(config)])
         nothing_is_said(f"{command}", f"{done.output} {done.stderr} {done.exception!r}")
-    assert any(HEADER in dict(one.headers).values() for one in server.asked), "it was not sent at all"
+    assert any(HEADER in dict(request.headers).values() for request in server.asked), "it was not sent at all"
 
 
 def test_the_service_publishes_none(
     identity: dict[str, object], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What it writes, logs, measures and answers in cycles that go well and in cycles that do not."""
+    """Files, logs, metrics and answers hold no secret, in cycles that go well and in cycles that do not."""
     telemetry.configure(level="DEBUG", json=True)
     with repeats(401) as receiver, recorded_cluster() as cluster:
         given = {
@@ -104,19 +104,19 @@ def test_the_service_publishes_none(
         with composed(cluster, tmp_path / "state", **given) as service:
             for minute in range(2):
                 tick(service, after(minute))
-            said = [service.metrics.text(), repr(service.report), repr(service.settings)]
+            reported = [service.metrics.text(), repr(service.report), repr(service.settings)]
     files = [file.read_bytes().decode("latin-1") for file in (tmp_path / "state").rglob("*") if file.is_file()]
     reader = TableReader(table_path(tmp_path / "state"), lambda: NOON)
     reader.refresh()
     client = Client(create_app(reader, clock=lambda: after(1)))
     paths = ("/", "/healthz", "/metrics", "/openapi/v3", "/api/v1/recommendations", "/api/v1/health", "/health")
     captured = capsys.readouterr()
-    for text in (*said, *files, *(client.get(path).text for path in paths), captured.out, captured.err):
+    for text in (*reported, *files, *(client.get(path).text for path in paths), captured.out, captured.err):
         nothing_is_said("the service", text)
     assert receiver.asked, "nothing was written to it"
 
 
 def nothing_is_said(where: str, text: str) -> None:
     """Neither as it is nor as basic authentication encodes it."""
-    found = [line for line in text.splitlines() if SEED in line or ENCODED in line]
-    assert not found, f"{where}: {found[0][:300]}"
+    leaks = [line for line in text.splitlines() if SEED in line or ENCODED in line]
+    assert not leaks, f"{where}: {leaks[0][:300]}"

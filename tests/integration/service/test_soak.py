@@ -66,9 +66,9 @@ _offsets: dict[int, float] = {}
 
 def _offset(hour: int) -> float:
     if hour not in _offsets:
-        found = datetime.fromtimestamp(hour * 3600, HERE).utcoffset()
-        assert found is not None
-        _offsets[hour] = found.total_seconds()
+        offset = datetime.fromtimestamp(hour * 3600, HERE).utcoffset()
+        assert offset is not None
+        _offsets[hour] = offset.total_seconds()
     return _offsets[hour]
 
 
@@ -103,21 +103,21 @@ class City:
         grid = grid_between(start, end, step)
         present = self.present(end) if signal in {CPU, MEMORY, PODS} else []
         times = grid.start.timestamp() + np.arange(grid.points) * step.total_seconds()
-        rows = [self._values(signal, one, times) for one in present]
+        rows = [self._values(signal, workload, times) for workload in present]
         values = np.array(rows) if rows else np.empty((0, grid.points))
-        return Block(signal, tuple(one.id for one in present), grid.start, step, values)
+        return Block(signal, tuple(workload.id for workload in present), grid.start, step, values)
 
-    def _values(self, signal: Signal, one: Workload, times: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _values(self, signal: Signal, workload: Workload, times: NDArray[np.float64]) -> NDArray[np.float64]:
         if signal == PODS:
-            return np.full(times.size, float(one.replicas))
+            return np.full(times.size, float(workload.replicas))
         if signal == MEMORY:
-            return np.full(times.size, one.replicas * GIB)
-        return load(one.id.name, times)
+            return np.full(times.size, workload.replicas * GIB)
+        return load(workload.id.name, times)
 
 
 @dataclass
 class Course:
-    """What was seen on the way."""
+    """Measurements and faults along the way."""
 
     cycles: int = 0
     resident: list[int] = field(default_factory=list)
@@ -164,28 +164,28 @@ def composed(directory: Path, clock: Callable[[], datetime], parts: ExitStack) -
         "policy": {"mode": "publish", "horizontal": {"max_replicas": 30}},
     }
     settings, facts = parse(given, "test"), ServiceFacts(City(), None)
-    kept = state_directory(settings.state)
-    return build_service(settings, kept, telemetry.logger(), parts, clock=clock, facts=facts)
+    state = state_directory(settings.state)
+    return build_service(settings, state, telemetry.logger(), parts, clock=clock, facts=facts)
 
 
 def cycle(service: Service, course: Course, at: datetime) -> None:
-    """One, and what has to hold after it."""
+    """Run one cycle, and note what does not hold after it."""
     began = time.perf_counter()
     service.tick()
     course.seconds.append(time.perf_counter() - began)
     course.cycles += 1
-    found = service.report
-    if found is None or found.at != at:
+    report = service.report
+    if report is None or report.at != at:
         course.wrong.append(f"{at}: no cycle was run")
         return
-    course.wrong += [f"{at}: {line}" for line in found.failures]
-    held = sum(count for (verdict, _), count in found.verdicts.items() if verdict == "hold")
+    course.wrong += [f"{at}: {line}" for line in report.failures]
+    held = sum(count for (verdict, _), count in report.verdicts.items() if verdict == "hold")
     if course.cycles > 5 and held > PASSING:
-        course.wrong.append(f"{at}: {dict(found.verdicts)}")
+        course.wrong.append(f"{at}: {dict(report.verdicts)}")
 
 
 def measure(course: Course, directory: Path) -> None:
-    """Of this process, and of what it keeps on disk."""
+    """Note the memory and descriptors of this process, and the size of its state on disk."""
     pages = int(Path("/proc/self/statm").read_text().split()[1])
     course.resident.append(pages * resource.getpagesize())
     course.descriptors.append(len(list(Path("/proc/self/fd").iterdir())))
@@ -202,15 +202,15 @@ def level(course: Course) -> None:
 
 
 def report(course: Course, *, long: bool) -> None:
-    """Beside the reports of faults."""
+    """Write the numbers beside the reports of faults."""
     shown = {
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "profile": "long" if long else "short",
         "cycles": course.cycles,
         "median_cycle_ms": round(median(course.seconds) * 1000, 1),
-        "resident_mib": [round(one / 2**20) for one in course.resident[:: max(1, len(course.resident) // 12)]],
+        "resident_mib": [round(size / 2**20) for size in course.resident[:: max(1, len(course.resident) // 12)]],
         "descriptors": [min(course.descriptors), max(course.descriptors)],
-        "state_kib": [round(one / 1024) for one in course.directory[:: max(1, len(course.directory) // 12)]],
+        "state_kib": [round(size / 1024) for size in course.directory[:: max(1, len(course.directory) // 12)]],
         "wrong": len(course.wrong),
     }
     folder = Path(__file__).parents[3] / "build" / "soak"

@@ -39,8 +39,8 @@ def test_every_face_says_the_same_word(tmp_path: Path, policy: dict[str, object]
     answer = client.get("/api/v1/recommendations/shop/web").json()["recommendation"]
     assert [fleet["states"][code] for code in fleet["state"]] == [state]
     assert [fleet["modes"][code] for code in fleet["mode"]] == [policy["mode"]]
-    for one in (page["recommendation"], answer):
-        assert (one["mode"], one["forecast"]["state"]) == (policy["mode"], state)
+    for recommendation in (page["recommendation"], answer):
+        assert (recommendation["mode"], recommendation["forecast"]["state"]) == (policy["mode"], state)
     assert any(f"forecast {state}" in line for line in page["lines"])
     assert client.get("/dashboard/health").json()["states"] == ([[gate, "model", 1]] if gate else [])
     assert (f'forecaster_gates{{forecaster="model",state="{gate}"}} 1.0' in client.get("/metrics").text) == bool(gate)

@@ -59,13 +59,13 @@ def first_release(tmp_path: Path, *, long: bool) -> Path:
 
 
 def gone_on(release: Path, state: Path) -> tuple[dict[str, Any], str]:
-    """What the other program tells, and what it logs."""
+    """Return what the other program prints, and its log."""
     command = [sys.executable, "-c", GOES_ON, str(state)]
     environment = {**os.environ, "PYTHONPATH": str(release)}
     done = subprocess.run(command, cwd=release, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
-    *log, told = done.stdout.strip().splitlines()
-    return json.loads(told), "\n".join(log)
+    *log, printed = done.stdout.strip().splitlines()
+    return json.loads(printed), "\n".join(log)
 
 
 def test_the_first_release_goes_on_from_the_state_of_today_and_today_from_its(
@@ -78,14 +78,14 @@ def test_the_first_release_goes_on_from_the_state_of_today_and_today_from_its(
         with composed(cluster, state, state=signed) as service:
             for minute in (-2, -1, 0):
                 tick(service, after(minute))
-        said = published(state)
-        offers = {entry.name: said.published(entry) for entry in said.entries}
+        table = published(state)
+        offers = {entry.name: table.published(entry) for entry in table.entries}
         decided = {name: offer and offer.replicas and offer.replicas.value for name, offer in offers.items()}
         assert None not in decided.values()
 
-        told, log = gone_on(first_release, state)
+        printed, log = gone_on(first_release, state)
 
-        assert told == {"before": decided, "restored": 2, "after": decided}
+        assert printed == {"before": decided, "restored": 2, "after": decided}
         assert "not_restored" not in log
         # The tables of the ledger are newer: refused in words, left as they are, and nothing else waits for them.
         assert "version 2 of the tables, and this forecaster knows 1; install the forecaster that made it" in log

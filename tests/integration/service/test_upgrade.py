@@ -56,9 +56,9 @@ def test_a_service_goes_on_from_the_state_of_the_first_release(
     with composed(cluster, state) as service:
         restored = service.cycle.decider.observed.state.rows
         tick(service, after(1))
-    said = capsys.readouterr().out
+    log = capsys.readouterr().out
     assert restored == 2
-    assert "state_refused" not in said, said
+    assert "state_refused" not in log, log
     table = published(state)
     assert {entry.name: table.view(entry).replicas.recommended is not None for entry in table.entries} == {
         "web": True,
@@ -76,9 +76,9 @@ def test_decisions_of_the_first_release_are_remembered(state: Path) -> None:
 
 def test_what_is_written_today_has_all_that_the_first_release_reads(state: Path) -> None:
     """During a rollout both versions read each other's state; a nightly test runs the first release on it."""
-    before = PersistedState.of(state / "observed.json")
+    before = PersistedState.read(state / "observed.json")
     ObservedFile(state / "observed.json", restored(state)).save()
-    now = PersistedState.of(state / "observed.json")
+    now = PersistedState.read(state / "observed.json")
     assert now.version == before.version
     assert before.state.keys() <= now.state.keys()
     assert before.gates.keys() <= now.gates.keys()
@@ -94,14 +94,14 @@ class PersistedColumns(msgspec.Struct):
 
 
 class PersistedState(msgspec.Struct):
-    """What the first release looks at in the state."""
+    """Parts of the state that the first release reads."""
 
     version: int
     state: dict[str, PersistedColumns]
     gates: dict[str, PersistedColumns] = {}
 
     @classmethod
-    def of(cls, file: Path) -> PersistedState:
+    def read(cls, file: Path) -> PersistedState:
         return msgspec.json.decode(file.read_bytes()[CHECKSUM.size :], type=cls)
 
 

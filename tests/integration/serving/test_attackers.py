@@ -68,7 +68,7 @@ def fresh_table(folder: Path) -> None:
 
 
 def raw(serving: SecureServing, *pieces: bytes, wait: float = PATIENCE) -> bytes:
-    """What is answered to these bytes, until the other side closes."""
+    """Send these bytes and return the answer until the other side closes."""
     with connected(serving) as connection:
         connection.settimeout(wait)
         with suppress(OSError):  # it may be closed before all is sent
@@ -87,11 +87,11 @@ def connected(serving: SecureServing) -> Iterator[ssl.SSLSocket]:
 
 
 def everything(connection: ssl.SSLSocket) -> bytes:
-    found = b""
+    received = b""
     with suppress(OSError):
         while piece := connection.recv(65536):
-            found += piece
-    return found
+            received += piece
+    return received
 
 
 def status(answer: bytes) -> int:
@@ -166,8 +166,8 @@ def test_the_first_of_two_requests_at_once_is_answered_and_the_connection_ends(s
 
 
 def test_a_body_that_is_too_large_is_refused(serving: SecureServing) -> None:
-    asked = head(VALUE, "Content-Length: 10000000", "X-Remote-User: eve", method="POST")
-    assert status(raw(serving, asked, *[b"a" * 65_536] * 20)) in {405, 413, 403}
+    request = head(VALUE, "Content-Length: 10000000", "X-Remote-User: eve", method="POST")
+    assert status(raw(serving, request, *[b"a" * 65_536] * 20)) in {405, 413, 403}
 
 
 @pytest.mark.parametrize(
@@ -294,8 +294,8 @@ def test_a_path_leads_nowhere_else(serving: SecureServing, path: str) -> None:
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "TRACE", "CONNECT"])
 def test_nothing_can_be_written(serving: SecureServing, method: str) -> None:
-    asked = head(VALUE, f"X-Remote-User: {HPA['X-Remote-User']}", "Connection: close", method=method)
-    assert status(raw(serving, asked)) in {400, 403, 405}
+    request = head(VALUE, f"X-Remote-User: {HPA['X-Remote-User']}", "Connection: close", method=method)
+    assert status(raw(serving, request)) in {400, 403, 405}
 
 
 class ProxyCalls:
@@ -325,7 +325,7 @@ class ProxyCalls:
 
 
 def unrefused(serving: SecureServing, kind: str) -> Iterator[Counter[str]]:
-    """What attackers were answered in rounds in which no call of the front proxy was refused, until one is in time."""
+    """Answers to attackers, in rounds without a refused call of the front proxy, until one round is in time."""
     for number in range(ROUNDS):
         calm = ProxyCalls(serving, f"calm-{kind.replace('_', '-')}-{number}")
         with attacked(serving.port, serving.issuer.certificate, kind) as answered:
@@ -407,12 +407,12 @@ def test_clients_that_hang_up_or_hang_on_are_no_faults_in_the_log(
     """Before, each of them wrote some fifty lines, as often as it liked."""
     fresh_table(tmp_path)
     user = f"X-Remote-User: {HPA['X-Remote-User']}"
-    asked = head("/api/v1/recommenders/watermark", user, "Content-Length: 100000", method="POST") + b"{"
+    request = head("/api/v1/recommenders/watermark", user, "Content-Length: 100000", method="POST") + b"{"
     with ExitStack() as held, SecureServing(tmp_path, tmp_path / "table") as serving:
-        assert status(raw(serving, asked, b" " * 90_000)) == 413
+        assert status(raw(serving, request, b" " * 90_000)) == 413
         with connected(serving) as connection:
-            connection.sendall(asked)
-        held.enter_context(connected(serving)).sendall(asked)
+            connection.sendall(request)
+        held.enter_context(connected(serving)).sendall(request)
         assert serving.as_proxy().status_code == 200
     assert "Traceback" not in capfd.readouterr().err
 

@@ -92,7 +92,7 @@ def test_a_child_that_cannot_be_started_is_tried_again_until_it_can(tmp_path: Pa
         program.write_text(f"#!/bin/sh\n{text}\n")
         program.chmod(0o755)
 
-    def told(death: ChildExit) -> None:
+    def note_death(death: ChildExit) -> None:
         deaths.append(death.code)
         if len(deaths) == 1:
             program.unlink()
@@ -101,7 +101,7 @@ def test_a_child_that_cannot_be_started_is_tried_again_until_it_can(tmp_path: Pa
 
     deaths: list[int] = []
     write("exit 3")
-    child = SupervisedChild("odd", [str(program)], on_death=told)
+    child = SupervisedChild("odd", [str(program)], on_death=note_death)
     child.start()
     wait_until(lambda: len(deaths) == 2 and child.pid is not None, what="the child that can be started again")
     child.stop()

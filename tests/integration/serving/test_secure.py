@@ -172,13 +172,13 @@ def test_rights_that_cannot_be_checked_are_not_given(serving: SecureServing) -> 
 
 
 def test_only_current_protocols_are_spoken(serving: SecureServing) -> None:
-    asked = subprocess.run(
+    done = subprocess.run(
         ["openssl", "s_client", "-connect", f"127.0.0.1:{serving.port}", "-tls1_1", "-cipher", "ALL:@SECLEVEL=0"],
         input=b"",
         capture_output=True,
         check=False,
     )
-    assert asked.returncode != 0
+    assert done.returncode != 0
     for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
         context = serving.tls()
         context.minimum_version = context.maximum_version = version
@@ -194,12 +194,12 @@ def test_denials_are_counted(serving: SecureServing) -> None:
 
 
 def test_a_new_serving_certificate_is_shown_without_a_lost_request(serving: SecureServing) -> None:
-    with serving.client(serving.proxy, **HPA) as kept:
-        assert kept.get(VALUE).status_code == 200
+    with serving.client(serving.proxy, **HPA) as client:
+        assert client.get(VALUE).status_code == 200
         before = shown(serving)
         serving.issuer.issue("serving", "forecaster.autoscaling.svc", "localhost", "127.0.0.1")
         wait_until(lambda: shown(serving) != before, what="the new certificate")
-        assert kept.get(VALUE).status_code == 200
+        assert client.get(VALUE).status_code == 200
     assert serving.as_proxy().status_code == 200
 
 
@@ -208,12 +208,12 @@ def test_when_the_authority_of_proxies_changes_the_old_one_is_nobody(serving: Se
     next_ca = Authority(tmp_path, "next-ca")
     new = next_ca.issue("proxy", common_name="front-proxy-client")
     old_ca = serving.reviews.proxy_ca
-    with serving.client(serving.proxy, **HPA) as kept:
-        assert kept.get(VALUE).status_code == 200
+    with serving.client(serving.proxy, **HPA) as client:
+        assert client.get(VALUE).status_code == 200
         serving.reviews.proxy_ca = next_ca.certificate.read_text()
         wait_until(lambda: _passes(serving, new), what="the new authority")
         with pytest.raises(httpx.TransportError):
-            kept.get(VALUE)  # its connection has ended, and a new one is refused
+            client.get(VALUE)  # its connection has ended, and a new one is refused
     serving.reviews.proxy_ca = old_ca
     wait_until(lambda: _passes(serving, serving.proxy), what="the old authority")
 
@@ -226,21 +226,21 @@ def test_a_handshake_that_began_under_the_old_authority_ends_without_an_answer(
     old_ca, next_ca = serving.reviews.proxy_ca, Authority(tmp_path, "next-ca")
     new = next_ca.issue("proxy", common_name="front-proxy-client")
     assert _passes(serving, serving.proxy)
-    seen_of(serving)
+    wait_for_a_look(serving)
     time.sleep(3)  # the next look at the ConfigMap is two seconds away, and a handshake has five
     with socket.create_connection(("127.0.0.1", serving.port)) as plain:
         plain.settimeout(PATIENCE)
         handshake = Handshake(serving.tls(serving.proxy), plain)
         handshake.begin()
         serving.reviews.proxy_ca = next_ca.certificate.read_text()
-        seen_of(serving)
+        wait_for_a_look(serving)
         wait_until(lambda: _passes(serving, new), what="the new authority")
         assert handshake.answer_to(VALUE) == b""
     serving.reviews.proxy_ca = old_ca
     wait_until(lambda: _passes(serving, serving.proxy), what="the old authority")
 
 
-def seen_of(serving: SecureServing) -> None:
+def wait_for_a_look(serving: SecureServing) -> None:
     """Return when the ConfigMap has been read once more."""
     before = serving.reviews.asked[CONFIG_MAP]
     wait_until(lambda: serving.reviews.asked[CONFIG_MAP] > before, what="a look at the front proxy's settings")

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 FLEET = [workload(id=workload_id(name, f"team-{team}")) for team in range(6) for name in ("web", "cart")]
 CPU_QUERY = "container_cpu"
 LONG = {"interval": "15m"}
-"""So long shards may take two thirds of: on a machine that belongs to others, too."""
+"""Shards may take two thirds of it: long enough also on a machine that others use."""
 
 
 class Site:
@@ -83,14 +83,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
 
 
 def decided(outcome: Outcome) -> dict[WorkloadId, object]:
-    """What was decided of each workload; each is there, once."""
-    ids = [one.id for one in outcome.recommendations]
-    assert sorted(ids) == sorted(one.id for one in FLEET)
-    return {one.id: one.replicas for one in outcome.recommendations}
+    """Decision about each workload; each is there, once."""
+    ids = [recommendation.id for recommendation in outcome.recommendations]
+    assert sorted(ids) == sorted(workload.id for workload in FLEET)
+    return {recommendation.id: recommendation.replicas for recommendation in outcome.recommendations}
 
 
 def all_scaled(outcome: Outcome) -> bool:
-    return all(isinstance(one, Scale) for one in decided(outcome).values()) and outcome.report.failures == ()
+    return all(isinstance(decision, Scale) for decision in decided(outcome).values()) and outcome.report.failures == ()
 
 
 @contextmanager
@@ -108,33 +108,39 @@ def in_mid_cycle(site: Site, cycle: ShardedCycle, at: datetime) -> Iterator[list
 
 
 def test_workers_decide_what_this_process_decides(site: Site, tmp_path: Path) -> None:
-    with site.service(tmp_path / "there") as there, site.service(tmp_path / "here", sharding={"enabled": True}) as here:
+    with (
+        site.service(tmp_path / "there") as remote,
+        site.service(tmp_path / "here", sharding={"enabled": True}) as local,
+    ):
         for minute in range(3):
-            by_workers, by_itself = there.run(after(minute)), here.run(after(minute))
+            by_workers, by_itself = remote.run(after(minute)), local.run(after(minute))
             assert all_scaled(by_workers)
             assert decided(by_workers) == decided(by_itself)
         assert len(published(tmp_path / "there").entries) == len(FLEET)
 
 
 def test_a_reader_tries_other_settings_on_what_a_worker_remembers(site: Site, tmp_path: Path) -> None:
-    """As the dashboard's process asks: over the socket of the service, which asks the worker of the shard."""
+    """The dashboard's process asks over the socket of the service, which asks the worker of the shard."""
     question = msgspec.json.encode({"id": FLEET[0].id, "changes": {"quantile": 0.99}})
-    with site.service(tmp_path / "there") as there, site.service(tmp_path / "here", sharding={"enabled": True}) as here:
-        facts, answers = FactsServer(there.facts, tmp_path), WhatIfAnswers(str(tmp_path / SOCKET))
+    with (
+        site.service(tmp_path / "there") as remote,
+        site.service(tmp_path / "here", sharding={"enabled": True}) as local,
+    ):
+        facts, answers = FactsServer(remote.facts, tmp_path), WhatIfAnswers(str(tmp_path / SOCKET))
         facts.start()
         assert b"its first cycle may still run" in answers.answer(question)
         for minute in range(2):
-            there.run(after(minute))
-            here.run(after(minute))
-        wait_until(lambda: known(there) == known(here), what="what the workers know")
+            remote.run(after(minute))
+            local.run(after(minute))
+        wait_until(lambda: known(remote) == known(local), what="what the workers know")
         wait_until(lambda: b'"changed":' in answers.answer(question), what="an answer to other settings")
         facts.close()
 
 
 def known(cycle: ShardedCycle) -> list[WorkloadFacts | None]:
-    """What is known of each workload; None where a worker did not say in time."""
-    told = [cycle.facts(one.id) for one in FLEET]
-    return [msgspec.msgpack.decode(one, type=WorkloadFacts) if one else None for one in told]
+    """Facts about each workload; None where a worker did not answer in time."""
+    answers = [cycle.facts(workload.id) for workload in FLEET]
+    return [msgspec.msgpack.decode(answer, type=WorkloadFacts) if answer else None for answer in answers]
 
 
 def test_what_objects_of_the_cluster_state_reaches_the_workers(site: Site, tmp_path: Path) -> None:
@@ -150,12 +156,14 @@ def test_what_objects_of_the_cluster_state_reaches_the_workers(site: Site, tmp_p
         cycle.policies.take_over(stated)
         outcome = cycle.run(after(0))
         assert outcome.report.failures == ()
-        large = [id_ for id_, one in decided(outcome).items() if isinstance(one, Scale) and one.replicas == 17]
+        large = [
+            id_ for id_, decision in decided(outcome).items() if isinstance(decision, Scale) and decision.replicas == 17
+        ]
         assert large == [labelled]
         table = published(tmp_path)
-        assert [(one.namespace, one.kind, one.name) for one in table.entries if table.published(one) is None] == [
-            paused
-        ]
+        assert [
+            (entry.namespace, entry.kind, entry.name) for entry in table.entries if table.published(entry) is None
+        ] == [paused]
 
 
 def test_processes_say_that_they_are_well(site: Site) -> None:
@@ -182,7 +190,7 @@ def test_a_worker_that_is_killed_in_mid_cycle_costs_no_decision(site: Site, tmp_
         with in_mid_cycle(site, cycle, after(1)) as outcomes:
             site.processes.kill_worker()
         assert all_scaled(outcomes[0])
-        assert {shard: one.at for shard, one in cycle.learned.by_shard.items()} == dict.fromkeys(shards, after(1))
+        assert {shard: state.at for shard, state in cycle.learned.by_shard.items()} == dict.fromkeys(shards, after(1))
         wait_until(lambda: all(known(cycle)), what="what the other worker knows")
         site.processes.start_workers(1)
         site.processes.wait_for_workers(2)
@@ -207,7 +215,7 @@ def test_another_number_of_shards_is_taken_over_while_workers_run(site: Site, tm
         for minute, shards in enumerate((4, 2, 7)):
             cycle.divide(shards)
             assert all_scaled(cycle.run(after(minute)))
-            assert {one.at for one in cycle.learned.by_shard.values()} == {after(minute)}
+            assert {state.at for state in cycle.learned.by_shard.values()} == {after(minute)}
             assert set(cycle.learned.by_shard) <= set(range(shards))
 
 
@@ -218,8 +226,8 @@ def test_the_fleet_goes_on_after_the_scheduler_was_killed(site: Site, tmp_path: 
             site.processes.kill_scheduler()
             site.processes.start_scheduler()
         assert all_scaled(outcomes[0])
-        assert {one.at for one in cycle.learned.by_shard.values()} == {after(1)}
-    assert all(one.poll() is None for one in site.processes.workers)
+        assert {state.at for state in cycle.learned.by_shard.values()} == {after(1)}
+    assert all(worker.poll() is None for worker in site.processes.workers)
 
 
 def test_what_keeps_shards_from_workers_is_said_of_each_workload(site: Site, tmp_path: Path) -> None:
@@ -228,6 +236,6 @@ def test_what_keeps_shards_from_workers_is_said_of_each_workload(site: Site, tmp
     with site.service(tmp_path, shards=2) as cycle:
         cycle.executor, cycle.patience = executor, timedelta(seconds=1)
         outcome = cycle.run(after(0))
-    said = {one.replicas.message for one in outcome.recommendations}
-    assert all(f"the scheduler at tcp://127.0.0.1:{port} is away" in one for one in said)
-    assert {one.replicas.reason for one in outcome.recommendations} == {"failed"}
+    messages = {recommendation.replicas.message for recommendation in outcome.recommendations}
+    assert all(f"the scheduler at tcp://127.0.0.1:{port} is away" in message for message in messages)
+    assert {recommendation.replicas.reason for recommendation in outcome.recommendations} == {"failed"}

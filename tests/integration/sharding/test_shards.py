@@ -55,13 +55,13 @@ def sharded(cluster: Cluster, directory: Path, shards: int = 4, **given: Any) ->
 
 def offers(table: PublishedTable) -> dict[str, object]:
     """Every number and text that readers are offered, by workload."""
-    return {f"{one.namespace}/{one.name}": (table.published(one), table.view(one)) for one in table.entries}
+    return {f"{entry.namespace}/{entry.name}": (table.published(entry), table.view(entry)) for entry in table.entries}
 
 
 def counts(table: PublishedTable) -> dict[str, object]:
     """The counts that readers are offered, by workload."""
-    told = {f"{one.namespace}/{one.name}": table.published(one) for one in table.entries}
-    return {name: one and one.replicas and one.replicas.value for name, one in told.items()}
+    offered = {f"{entry.namespace}/{entry.name}": table.published(entry) for entry in table.entries}
+    return {name: offer and offer.replicas and offer.replicas.value for name, offer in offered.items()}
 
 
 def cycle_of(service: Service) -> ShardedCycle:
@@ -70,21 +70,21 @@ def cycle_of(service: Service) -> ShardedCycle:
 
 
 def ended(service: Service) -> None:
-    """What outlives it is written."""
-    for one in service.persisted:
-        one.part.save()
+    """Save the state that outlives the service."""
+    for entry in service.persisted:
+        entry.part.save()
 
 
 def remembered(cycle: ShardedCycle) -> dict[WorkloadId, object]:
-    """What is kept of each workload: its pods and the recommendations of before."""
-    found: dict[WorkloadId, object] = {}
-    for one in cycle.learned.by_shard.values():
+    """Pods and earlier recommendations that the shards hold, by workload."""
+    by_workload: dict[WorkloadId, object] = {}
+    for state in cycle.learned.by_shard.values():
         observed = Observed()
-        observed.restore(one.observed)
+        observed.restore(state.observed)
         of_shard = remembered_by(observed)
-        assert not found.keys() & of_shard.keys()
-        found |= of_shard
-    return found
+        assert not by_workload.keys() & of_shard.keys()
+        by_workload |= of_shard
+    return by_workload
 
 
 def remembered_by(observed: Observed) -> dict[WorkloadId, object]:
@@ -96,16 +96,18 @@ def remembered_by(observed: Observed) -> dict[WorkloadId, object]:
 
 
 def test_shards_offer_what_one_cycle_offers(cluster: Cluster, tmp_path: Path) -> None:
-    with sharded(cluster, tmp_path / "shards") as some, composed(cluster, tmp_path / "one", policy=POLICY) as one:
+    with sharded(cluster, tmp_path / "shards") as divided, composed(cluster, tmp_path / "one", policy=POLICY) as whole:
         for minute in range(3):
-            tick(some, after(minute))
-            tick(one, after(minute))
-        assert some.report
-        assert one.report
-        assert some.report.failures == ()
-        assert [cycle_of(some).facts(each.id) for each in FLEET] == [known_of(one.cycle)(each.id) for each in FLEET]
-        told = [(each.series, each.verdicts, each.newest_sample_age) for each in (some.report, one.report)]
-    assert told[0] == told[1]
+            tick(divided, after(minute))
+            tick(whole, after(minute))
+        assert divided.report
+        assert whole.report
+        assert divided.report.failures == ()
+        assert [cycle_of(divided).facts(each.id) for each in FLEET] == [
+            known_of(whole.cycle)(each.id) for each in FLEET
+        ]
+        reports = [(each.series, each.verdicts, each.newest_sample_age) for each in (divided.report, whole.report)]
+    assert reports[0] == reports[1]
     assert b"`forecaster nodes` reads them itself" in published(tmp_path / "shards").whole("nodes")
     by_shards, by_one = offers(published(tmp_path / "shards")), offers(published(tmp_path / "one"))
     assert len(by_shards) == len(FLEET)
@@ -156,9 +158,9 @@ def test_a_fleet_that_is_divided_for_the_first_time_keeps_what_it_has_learned(cl
         begun = service.cycle.decider.observed.fleet.row.keys()  # type: ignore[union-attr]
     with sharded(cluster, tmp_path) as service:
         tick(service, after(3))
-        found = remembered(cycle_of(service))
-        assert found.keys() == set(begun)
-        assert {len(counts) for _, counts in found.values()} == {4}  # type: ignore[misc]
+        memory = remembered(cycle_of(service))
+        assert memory.keys() == set(begun)
+        assert {len(counts) for _, counts in memory.values()} == {4}  # type: ignore[misc]
 
 
 def test_a_fleet_that_is_divided_no_more_goes_on_from_what_its_shards_learned_and_back(
@@ -210,10 +212,14 @@ def refused() -> Any:
 def test_a_shard_that_fails_holds_its_workloads_and_no_others(cluster: Cluster, tmp_path: Path) -> None:
     with sharded(cluster, tmp_path) as service:
         cycle = cycle_of(service)
-        failing, *late = dict.fromkeys(shard_of(one.id.namespace, 4) for one in FLEET)
+        failing, *late = dict.fromkeys(shard_of(workload.id.namespace, 4) for workload in FLEET)
         cycle.executor = HalfOfIt(failing, late[0])
         outcome = cycle.run(after(0))
-        held = {one.id: one.replicas.message for one in outcome.recommendations if one.replicas.reason == "failed"}
+        held = {
+            recommendation.id: recommendation.replicas.message
+            for recommendation in outcome.recommendations
+            if recommendation.replicas.reason == "failed"
+        }
         assert {shard_of(id_.namespace, 4) for id_ in held} == {failing, late[0]}
         assert set(held.values()) == {
             f"shard {failing} of 4: KeyError: 'web'",
@@ -227,7 +233,7 @@ def test_a_shard_that_fails_holds_its_workloads_and_no_others(cluster: Cluster, 
 def test_an_answer_in_another_form_holds_the_workloads_of_its_shard_and_no_others(
     cluster: Cluster, tmp_path: Path, missing: str
 ) -> None:
-    """As a worker of another version gives one: a column, a count or a workload that is not there."""
+    """A worker of another version may leave out a column, a count or a workload."""
     with sharded(cluster, tmp_path) as service:
         cycle = cycle_of(service)
         odd, *_ = dict.fromkeys(shard_of(workload.id.namespace, 4) for workload in FLEET)
@@ -274,7 +280,7 @@ class HalfOfIt(LocalExecutor):
     def run(self, tasks: Sequence[ShardTask], seconds: float) -> Iterator[ShardResult | ShardFailure]:
         yield ShardFailure(self.failing, "KeyError: 'web'")
         yield from LocalExecutor.run(
-            self, [one for one in tasks if one.shard not in {self.failing, self.late}], seconds
+            self, [task for task in tasks if task.shard not in {self.failing, self.late}], seconds
         )
 
 
@@ -322,7 +328,7 @@ class Noting(LocalExecutor):
     """Keeps which pods shards are told of."""
 
     def run(self, tasks: Sequence[ShardTask], seconds: float) -> Iterator[ShardResult | ShardFailure]:
-        self.started = {id_: pods for one in tasks for id_, pods in one.inventory.started.items()}
+        self.started = {id_: pods for task in tasks for id_, pods in task.inventory.started.items()}
         yield from LocalExecutor.run(self, tasks, seconds)
 
 
@@ -359,9 +365,9 @@ class WithoutTeam:
         self.source, self.team = source, team
 
     def inventory(self, at: datetime) -> Inventory:
-        found: Inventory = self.source.inventory(at)
-        left = tuple(one for one in found.workloads if one.id.namespace != self.team)
-        return replace(found, workloads=left, whole=frozenset({"Deployment"}))
+        inventory: Inventory = self.source.inventory(at)
+        left = tuple(workload for workload in inventory.workloads if workload.id.namespace != self.team)
+        return replace(inventory, workloads=left, whole=frozenset({"Deployment"}))
 
 
 def test_shards_of_one_process_share_the_time_for_what_may_wait(cluster: Cluster, tmp_path: Path) -> None:
@@ -370,10 +376,10 @@ def test_shards_of_one_process_share_the_time_for_what_may_wait(cluster: Cluster
         tick(service, after(0))
         executor = cycle_of(service).executor
         assert isinstance(executor, LocalExecutor)
-        running = [one.cycle for one in executor.cycles.running.values()]
+        running = [entry.cycle for entry in executor.cycles.running.values()]
         assert len(running) > 1
-        assert sum((one.budget for one in running), timedelta()) <= service.settings.interval / 2
-        assert sum(one.decider.observed.gates.most_new for one in running) <= NEW_JUDGED
+        assert sum((cycle.budget for cycle in running), timedelta()) <= service.settings.interval / 2
+        assert sum(cycle.decider.observed.gates.most_new for cycle in running) <= NEW_JUDGED
 
 
 def test_policies_that_change_meanwhile_are_those_of_all_shards(cluster: Cluster, tmp_path: Path) -> None:
@@ -383,4 +389,8 @@ def test_policies_that_change_meanwhile_are_those_of_all_shards(cluster: Cluster
         horizontal = policies.defaults.horizontal.model_copy(update={"min_replicas": 17})
         policies.restate(policies.defaults.model_copy(update={"horizontal": horizontal}), ())
         outcome = service.cycle.run(after(1))
-        assert {one.replicas.replicas for one in outcome.recommendations if isinstance(one.replicas, Scale)} == {17}
+        assert {
+            recommendation.replicas.replicas
+            for recommendation in outcome.recommendations
+            if isinstance(recommendation.replicas, Scale)
+        } == {17}

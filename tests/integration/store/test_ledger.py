@@ -45,7 +45,7 @@ def ledger(address: str) -> Iterator[SqlLedger]:
 
 
 def replicas(ledger: SqlLedger) -> list[int | None]:
-    return [kept.decided.replicas for kept in ledger.changes_of([WEB], EVER)[WEB]]
+    return [change.decided.replicas for change in ledger.changes_of([WEB], EVER)[WEB]]
 
 
 def score(at: datetime = NOON, actual: float = 4.0, model: str = "ridge") -> ForecastScore:
@@ -53,11 +53,14 @@ def score(at: datetime = NOON, actual: float = 4.0, model: str = "ridge") -> For
 
 
 def test_a_decision_is_kept_when_it_changes(ledger: SqlLedger) -> None:
-    for minute, wanted in enumerate([5, 5, 6, 6, 5]):
+    for minute, count in enumerate([5, 5, 6, 6, 5]):
         at = NOON + minute * MINUTE
-        ledger.record(at, [recommendation(WEB, at=at, replicas=wanted), recommendation(API, at=at)])
+        ledger.record(at, [recommendation(WEB, at=at, replicas=count), recommendation(API, at=at)])
     assert replicas(ledger) == [5, 6, 5]
-    assert [kept.at for kept in ledger.changes_of([WEB], NOON + MINUTE)[WEB]] == [NOON + 2 * MINUTE, NOON + 4 * MINUTE]
+    assert [change.at for change in ledger.changes_of([WEB], NOON + MINUTE)[WEB]] == [
+        NOON + 2 * MINUTE,
+        NOON + 4 * MINUTE,
+    ]
 
 
 @pytest.mark.parametrize("take_away", ["unlink", "empty"])
@@ -75,23 +78,23 @@ def test_a_file_that_is_taken_away_while_the_service_runs_is_made_anew(tmp_path:
 
 
 def test_many_are_asked_for_together(ledger: SqlLedger) -> None:
-    """By some hundreds; of one that was never decided about there is nothing."""
+    """Hundreds are asked for at a time; a workload that was never decided about has no changes."""
     ids = [workload_id(f"web-{number}", f"team-{number % 7}") for number in range(2 * IDS_PER_QUERY + 1)]
-    for minute, wanted in enumerate([5, 6]):
+    for minute, count in enumerate([5, 6]):
         at = NOON + minute * MINUTE
-        ledger.record(at, [recommendation(id_, at=at, replicas=wanted) for id_ in ids])
-    found = ledger.changes_of([*ids, API], NOON)
-    assert found.pop(API) == []
-    assert list(found) == ids
-    assert {tuple(one.decided.replicas for one in some) for some in found.values()} == {(5, 6)}
+        ledger.record(at, [recommendation(id_, at=at, replicas=count) for id_ in ids])
+    changes = ledger.changes_of([*ids, API], NOON)
+    assert changes.pop(API) == []
+    assert list(changes) == ids
+    assert {tuple(change.decided.replicas for change in of_workload) for of_workload in changes.values()} == {(5, 6)}
 
 
 def test_a_decision_is_kept_with_its_reason_and_what_was_unknown(ledger: SqlLedger) -> None:
     ledger.record(NOON, [recommendation(WEB, replicas=None, reason=Reason.NO_DATA)])
-    (kept,) = ledger.changes_of([WEB], EVER)[WEB]
-    assert (kept.decided.verdict, kept.decided.reason, kept.decided.replicas) == ("hold", "no-data", None)
-    assert (kept.decided.cpu_request, kept.decided.cpu_limit) == (0.5, None)
-    assert kept.message == "no samples for 20 min"
+    (change,) = ledger.changes_of([WEB], EVER)[WEB]
+    assert (change.decided.verdict, change.decided.reason, change.decided.replicas) == ("hold", "no-data", None)
+    assert (change.decided.cpu_request, change.decided.cpu_limit) == (0.5, None)
+    assert change.message == "no samples for 20 min"
 
 
 def test_the_spare_pods_of_a_decision_are_kept_and_another_number_of_them_is_a_change(ledger: SqlLedger) -> None:
@@ -100,7 +103,7 @@ def test_the_spare_pods_of_a_decision_are_kept_and_another_number_of_them_is_a_c
         spare = Clamp("spare", needed, 8, "")
         ledger.record(NOON + minute * MINUTE, [replace(recommendation(WEB, replicas=8), clamps=(spare,))])
     ledger.record(NOON + 3 * MINUTE, [recommendation(WEB, replicas=None)])
-    assert [kept.decided.spare for kept in ledger.changes_of([WEB], EVER)[WEB]] == [2, 3, None]
+    assert [change.decided.spare for change in ledger.changes_of([WEB], EVER)[WEB]] == [2, 3, None]
 
 
 def test_another_reason_for_the_same_number_is_a_change(ledger: SqlLedger) -> None:
@@ -118,10 +121,10 @@ def test_after_a_restart_the_same_decision_is_no_change(ledger: SqlLedger, addre
 
 def test_two_replicas_that_decide_the_same_keep_it_once(ledger: SqlLedger, address: str) -> None:
     other = open_ledger(address)
-    for one in (ledger, other):
-        one.record(NOON, [recommendation(API)])
-    for one in (ledger, other):
-        one.record(NOON + MINUTE, [recommendation(WEB), recommendation(API)])
+    for writer in (ledger, other):
+        writer.record(NOON, [recommendation(API)])
+    for writer in (ledger, other):
+        writer.record(NOON + MINUTE, [recommendation(WEB), recommendation(API)])
     other.close()
     assert len(ledger.changes_of([WEB], EVER)[WEB]) == 1
 
@@ -142,7 +145,7 @@ def test_a_name_with_nul_in_the_message_of_one_decision_keeps_no_other_from_the_
     odd = replace(odd, replicas=replace(odd.replicas, message="event sale\0 holds"))
     ledger.record(NOON, [recommendation(WEB), odd])
     assert replicas(ledger) == [5]
-    assert [one.message for one in ledger.changes_of([API], EVER)[API]] == ["event sale holds"]
+    assert [change.message for change in ledger.changes_of([API], EVER)[API]] == ["event sale holds"]
 
 
 def test_after_a_clock_that_was_ahead_scores_are_written_again(ledger: SqlLedger, address: str) -> None:
@@ -150,7 +153,7 @@ def test_after_a_clock_that_was_ahead_scores_are_written_again(ledger: SqlLedger
     ledger.score([score(NOON + 300 * DAY)])
     for minute in range(2):
         ledger.score([score(NOON + minute * MINUTE)])
-    assert [one.at for one in accuracy_of(address, WEB, EVER)] == [NOON, NOON + 300 * DAY]
+    assert [row.at for row in accuracy_of(address, WEB, EVER)] == [NOON, NOON + 300 * DAY]
 
 
 def test_after_a_clock_that_was_ahead_workloads_are_known_to_be_there(ledger: SqlLedger, address: str) -> None:
@@ -158,8 +161,8 @@ def test_after_a_clock_that_was_ahead_workloads_are_known_to_be_there(ledger: Sq
     ledger.record(NOON + 10 * DAY, [recommendation(WEB), recommendation(API)])
     ledger.record(NOON + HOUR, [recommendation(WEB, replicas=7), recommendation(API)])
     with closing(Database(address)) as database, database.transaction() as connection:
-        seen = connection.scalars(select(workloads.c.seen_at)).all()
-    assert set(seen) == {int((NOON + HOUR).timestamp())}
+        times = connection.scalars(select(workloads.c.seen_at)).all()
+    assert set(times) == {int((NOON + HOUR).timestamp())}
 
 
 def test_scores_of_an_hour_are_one_row_however_they_arrive(ledger: SqlLedger, address: str) -> None:
@@ -177,8 +180,8 @@ def test_a_model_of_ones_own_with_a_long_name_is_scored(ledger: SqlLedger, addre
     name = f"own:{'x' * 200}"
     ledger.record(NOON, [recommendation(WEB)])
     ledger.score([score(model=name)])
-    (kept,) = accuracy_of(address, WEB, EVER)
-    assert (kept.model, kept.accuracy.count) == (name[:64], 1)
+    (row,) = accuracy_of(address, WEB, EVER)
+    assert (row.model, row.accuracy.count) == (name[:64], 1)
 
 
 def test_scores_that_wait_are_written_at_the_end(ledger: SqlLedger, address: str) -> None:
@@ -313,10 +316,10 @@ def test_scores_wait_for_a_database_that_is_away(file: Path) -> None:
 
 
 def test_a_database_that_does_not_answer_is_named_without_its_password() -> None:
-    told = failure(open_ledger("postgresql://me:secret@127.0.0.1:1/ledger?password=secret"))
-    assert "postgresql+psycopg://me:***@127.0.0.1:1/ledger" in told
-    assert "secret" not in told
-    assert "see whether the database answers" in told
+    message = failure(open_ledger("postgresql://me:secret@127.0.0.1:1/ledger?password=secret"))
+    assert "postgresql+psycopg://me:***@127.0.0.1:1/ledger" in message
+    assert "secret" not in message
+    assert "see whether the database answers" in message
 
 
 @pytest.mark.parametrize("address", ["mysql://me:secret@host/ledger", "secret", ""])
@@ -330,21 +333,21 @@ def test_a_new_process_recalls_the_newest_decisions_of_all(ledger: SqlLedger) ->
     for minute in range(6):
         at = NOON + minute * MINUTE
         ledger.record(at, [recommendation(WEB, at=at, replicas=minute + 1), recommendation(API, at=at)])
-    found = ledger.persisted_history(NOON + HOUR, changes=2, half_life=DAY).decisions
-    assert [(one.replicas, one.at.minute) for one in found if one.id == WEB] == [(5, 4), (6, 5)]
-    assert [(one.replicas, one.verdict, one.message) for one in found if one.id == API] == [
-        (5, "scale", "the forecast asks for 5, the measured demand for 4")
-    ]
+    decisions = ledger.persisted_history(NOON + HOUR, changes=2, half_life=DAY).decisions
+    assert [(decision.replicas, decision.at.minute) for decision in decisions if decision.id == WEB] == [(5, 4), (6, 5)]
+    assert [
+        (decision.replicas, decision.verdict, decision.message) for decision in decisions if decision.id == API
+    ] == [(5, "scale", "the forecast asks for 5, the measured demand for 4")]
 
 
 def test_and_how_forecasts_turned_out_the_older_the_less(ledger: SqlLedger) -> None:
     ledger.record(NOON, [recommendation(WEB)])
     ledger.score([score(NOON), score(NOON + HOUR, model="seasonal")])
     ledger.score([score(NOON + DAY, actual=2.5)])
-    (found,) = ledger.persisted_history(NOON + DAY + MINUTE, changes=2, half_life=DAY).scores
-    assert (found.id, found.signal) == (WEB, "cpu")
-    assert found.forecasts == pytest.approx(2 * 0.5 + 1, rel=0.1)
-    assert found.covered == pytest.approx(1, rel=0.1)
+    (total,) = ledger.persisted_history(NOON + DAY + MINUTE, changes=2, half_life=DAY).scores
+    assert (total.id, total.signal) == (WEB, "cpu")
+    assert total.forecasts == pytest.approx(2 * 0.5 + 1, rel=0.1)
+    assert total.covered == pytest.approx(1, rel=0.1)
     assert ledger.persisted_history(NOON + 30 * DAY, changes=2, half_life=DAY).scores == []
 
 

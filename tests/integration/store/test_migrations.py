@@ -63,12 +63,12 @@ def versions(engine: Engine) -> tuple[int, int]:
 
 @pytest.fixture
 def next_release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Has the forecaster one revision more, which ends as is said."""
+    """Give the forecaster one more revision, which ends with the given statements."""
     versions = tmp_path / "migrations" / "versions"
     versions.mkdir(parents=True)
-    ours = Path(migrations.__file__).parent
-    shutil.copy(ours / "env.py", versions.parent)
-    for script in (ours / "versions").glob("v*.py"):
+    folder = Path(migrations.__file__).parent
+    shutil.copy(folder / "env.py", versions.parent)
+    for script in (folder / "versions").glob("v*.py"):
         shutil.copy(script, versions)
 
     def released(then: str = "") -> None:

@@ -61,21 +61,21 @@ def target(address: str) -> str:
 
 
 def moved(source: str, target: str, stop_after: int | None = None) -> dict[str, MovedTable]:
-    """What a move said; one that is to end early ends before that part."""
+    """Move a ledger and return its tables; with `stop_after` the move is interrupted before that part."""
     parts = iter(range(1_000))
 
-    def told(_table: str, _share: float) -> None:
+    def progress(_table: str, _share: float) -> None:
         if next(parts) == stop_after:
             raise KeyboardInterrupt
 
     with closing(Database(source)) as old, closing(Database(target)) as new:
-        return {one.table: one for one in move(old, new, told)}
+        return {table.table: table for table in move(old, new, progress)}
 
 
 def content(address: str) -> list[object]:
     with closing(open_ledger(address)) as ledger:
-        kept = [(ledger.changes_of([id_], EVER)[id_], accuracy_of(address, id_, EVER)) for id_ in FLEET]
-        return [ledger.latest(), *kept]
+        by_workload = [(ledger.changes_of([id_], EVER)[id_], accuracy_of(address, id_, EVER)) for id_ in FLEET]
+        return [ledger.latest(), *by_workload]
 
 
 def refusal(source: str, target: str) -> str:
@@ -87,14 +87,16 @@ def refusal(source: str, target: str) -> str:
 def test_everything_is_there_afterwards_and_a_second_run_proves_it(source: str, target: str) -> None:
     first = moved(source, target)
     assert content(target) == content(source)
-    assert {name: (one.rows, one.copied) for name, one in first.items()} == {
+    assert {name: (table.rows, table.copied) for name, table in first.items()} == {
         "workloads": (53, 53),
         "decisions": (106, 106),
         "scores": (106, 106),
     }
     again = moved(source, target)
-    assert {name: one.copied for name, one in again.items()} == dict.fromkeys(first, 0)
-    assert {name: one.checksum for name, one in again.items()} == {name: one.checksum for name, one in first.items()}
+    assert {name: table.copied for name, table in again.items()} == dict.fromkeys(first, 0)
+    assert {name: table.checksum for name, table in again.items()} == {
+        name: table.checksum for name, table in first.items()
+    }
 
 
 def test_the_service_goes_on_in_the_new_database(source: str, target: str) -> None:
@@ -102,8 +104,8 @@ def test_the_service_goes_on_in_the_new_database(source: str, target: str) -> No
     newcomer = workload_id("newcomer")
     decide(target, [*FLEET, newcomer], minute=9, replicas=6)
     with closing(open_ledger(target)) as ledger:
-        assert [one.decided.replicas for one in ledger.changes_of([FLEET[0]], EVER)[FLEET[0]]] == [4, None, 6]
-        assert [one.decided.replicas for one in ledger.changes_of([newcomer], EVER)[newcomer]] == [6]
+        assert [change.decided.replicas for change in ledger.changes_of([FLEET[0]], EVER)[FLEET[0]]] == [4, None, 6]
+        assert [change.decided.replicas for change in ledger.changes_of([newcomer], EVER)[newcomer]] == [6]
         assert len(ledger.latest()) == len(FLEET) + 1
 
 
@@ -170,7 +172,11 @@ def test_the_command_reads_both_addresses_and_prints_what_is_there(source: str, 
     document = json.loads(printed)
     assert not list(Draft202012Validator(schema_of("store move")).iter_errors(document))
     tables = document["tables"]
-    assert [(one["table"], one["rows"]) for one in tables] == [("workloads", 53), ("decisions", 106), ("scores", 106)]
+    assert [(table["table"], table["rows"]) for table in tables] == [
+        ("workloads", 53),
+        ("decisions", 106),
+        ("scores", 106),
+    ]
     code, printed = run(*options)
     assert "every row is in both." in printed
     assert "decisions" in printed

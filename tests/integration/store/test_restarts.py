@@ -49,9 +49,10 @@ def record(ledger: SqlLedger, minute: int, replicas: int, name: str = "web") -> 
     ledger.record(NOON + minute * MINUTE, [recommendation(workload_id(name), replicas=replicas)])
 
 
-def kept(ledger: SqlLedger, name: str = "web") -> list[tuple[int, int | None]]:
+def changes(ledger: SqlLedger, name: str = "web") -> list[tuple[int, int | None]]:
     return [
-        (one.at.minute, one.decided.replicas) for one in ledger.changes_of([workload_id(name)], NOON)[workload_id(name)]
+        (change.at.minute, change.decided.replicas)
+        for change in ledger.changes_of([workload_id(name)], NOON)[workload_id(name)]
     ]
 
 
@@ -69,8 +70,8 @@ def test_a_killed_database_is_written_to_again_as_soon_as_it_is_back(
             record(ledger, 2, 6)
         postgres.restart(*postgres_programs, durable)
         record(ledger, 3, 6)
-        assert kept(ledger) == [(0, 4), (1, 5), (3, 6)]
-        assert [one.accuracy.count for one in accuracy_of(durable, WEB, NOON)] == [1]
+        assert changes(ledger) == [(0, 4), (1, 5), (3, 6)]
+        assert [row.accuracy.count for row in accuracy_of(durable, WEB, NOON)] == [1]
 
 
 @pytest.mark.postgres
@@ -136,7 +137,7 @@ def test_a_move_whose_database_is_killed_is_gone_on_with(
     source = f"sqlite:///{tmp_path}/ledger.db"
     with closing(open_ledger(source)) as ledger:
         # Later than all that other stories have left in this server.
-        ledger.record(NOON + timedelta(hours=1), [recommendation(one) for one in fleet])
+        ledger.record(NOON + timedelta(hours=1), [recommendation(id_) for id_ in fleet])
     parts = iter(range(100))
 
     def killed(_table: str, _share: float) -> None:
@@ -148,7 +149,7 @@ def test_a_move_whose_database_is_killed_is_gone_on_with(
         with pytest.raises(StoreError, match="see whether the database answers"):
             move(old, new, killed)
         postgres.restart(*postgres_programs, durable)
-        rest = {one.table: (one.rows, one.copied) for one in move(old, new, lambda *_: None)}
+        rest = {table.table: (table.rows, table.copied) for table in move(old, new, lambda *_: None)}
     assert rest == {"workloads": (75, 0), "decisions": (75, 2 * ROWS_A_STATEMENT), "scores": (0, 0)}
 
 
@@ -174,7 +175,7 @@ def test_a_commit_that_was_not_answered_is_not_kept_twice(address: str, monkeypa
             record(ledger, 1, 5)
         monkeypatch.undo()
         record(ledger, 2, 5)
-        assert kept(ledger) == [(0, 4), (1, 5)]
+        assert changes(ledger) == [(0, 4), (1, 5)]
 
 
 def test_one_replica_goes_on_where_the_other_was_lost(address: str) -> None:
@@ -184,5 +185,5 @@ def test_one_replica_goes_on_where_the_other_was_lost(address: str) -> None:
     with closing(open_ledger(address)) as taken_over:
         record(taken_over, 2, 5)
         record(taken_over, 3, 6)
-        assert kept(taken_over) == [(0, 4), (1, 5), (3, 6)]
+        assert changes(taken_over) == [(0, 4), (1, 5), (3, 6)]
     lost.close()

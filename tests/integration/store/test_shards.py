@@ -1,4 +1,4 @@
-"""What shards have learned, on real databases: nothing of it is lost."""
+"""State that shards have learned, on real databases: nothing of it is lost."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_another_number_of_shards_takes_the_place_of_the_one_before(address: str
 
 
 def written(address: str, statement: str, **values: object) -> None:
-    """What somebody else does to the table."""
+    """Change the table as somebody else would."""
     engine = create_engine(address)
     with engine.begin() as connection:
         connection.execute(text(statement), values)
@@ -60,14 +60,14 @@ def written(address: str, statement: str, **values: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("statement", "told", "why"),
+    ("statement", "value", "why"),
     [
-        ("UPDATE shards SET observed = :told WHERE shard = 1", b"something else", "shard 1 is damaged"),
-        ("UPDATE shards SET observed = :told WHERE shard = 1", zlib.compress(b'{"version":3}'), "not signed by a key"),
-        ("UPDATE shards SET origins = :told WHERE shard = 1", zlib.compress(b"others"), "not signed by a key"),
-        ("UPDATE shards SET at = at + length(:told) WHERE shard = 1", b"later", "not signed by a key"),
+        ("UPDATE shards SET observed = :value WHERE shard = 1", b"something else", "shard 1 is damaged"),
+        ("UPDATE shards SET observed = :value WHERE shard = 1", zlib.compress(b'{"version":3}'), "not signed by a key"),
+        ("UPDATE shards SET origins = :value WHERE shard = 1", zlib.compress(b"others"), "not signed by a key"),
+        ("UPDATE shards SET at = at + length(:value) WHERE shard = 1", b"later", "not signed by a key"),
         (
-            "UPDATE shards SET observed = :told WHERE shard = 1",
+            "UPDATE shards SET observed = :value WHERE shard = 1",
             lambda: zlib.compress(bytes(MAX_BYTES + 1), 1),
             f"more than {MAX_BYTES}",
         ),
@@ -75,14 +75,14 @@ def written(address: str, statement: str, **values: object) -> None:
     ids=["damaged", "forged", "other origins", "later", "enormous"],
 )
 def test_a_row_that_we_did_not_write_is_refused_by_its_shard_and_the_others_are_read(
-    address: str, statement: str, told: bytes | Callable[[], bytes], why: str
+    address: str, statement: str, value: bytes | Callable[[], bytes], why: str
 ) -> None:
     with closing(ShardStates(address, KEYS)) as states:
         states.write(2, {0: learned(0), 1: learned(0)})
-        written(address, statement, told=told if isinstance(told, bytes) else told())
-        found = states.read()
-        assert found[:2] == (2, {0: learned(0)})
-        (refused,) = found.refused
+        written(address, statement, value=value if isinstance(value, bytes) else value())
+        states_read = states.read()
+        assert states_read[:2] == (2, {0: learned(0)})
+        (refused,) = states_read.refused
         assert "shard 1" in refused
         assert why in refused
         states.write(2, {1: learned(1)})
@@ -105,7 +105,7 @@ def test_a_move_takes_them_along(address: str, tmp_path: Path) -> None:
     with closing(ShardStates(source, KEYS)) as states:
         states.write(2, {0: learned(0), 1: learned(1)})
     with closing(Database(source)) as old, closing(Database(address)) as new:
-        assert [(one.table, one.rows) for one in move(old, new, lambda *_: None)][-1] == ("shards", 2)
+        assert [(table.table, table.rows) for table in move(old, new, lambda *_: None)][-1] == ("shards", 2)
     with closing(ShardStates(address, KEYS)) as states:
         assert states.read() == (2, {0: learned(0), 1: learned(1)}, ())
 
@@ -135,7 +135,7 @@ def test_a_postgres_that_is_killed_loses_nothing_that_shards_have_learned(
             postgres.restart(*postgres_programs, server)
             saved.save()
             before = dict(shards_of(service))
-            assert {one.at for one in before.values()} == {after(1)}
+            assert {state.at for state in before.values()} == {after(1)}
         with composed(cluster, tmp_path, **given) as service:
             tick(service, after(2))
             assert service.report

@@ -94,10 +94,10 @@ class TestAsKedaAsks:
 
     def test_the_push_stream_says_the_state_at_once_and_each_change(self, table: Path) -> None:
         publish(table, waiting_for_load(), at=datetime.now(UTC), mode="publish")
-        with ScalerProcess(table) as scaler, listening(scaler) as said:
-            wait_until(lambda: said == [False], what="the first state")
+        with ScalerProcess(table) as scaler, listening(scaler) as answers:
+            wait_until(lambda: answers == [False], what="the first state")
             publish(table, at=datetime.now(UTC), mode="publish")  # load is forecast within the lead time
-            wait_until(lambda: said == [False, True], what="the wake-up")
+            wait_until(lambda: answers == [False, True], what="the wake-up")
 
     def test_targets_come_before_the_first_table_values_do_not(self, tmp_path: Path) -> None:
         with ScalerProcess(tmp_path / "table") as early, early.channel() as channel:
@@ -108,9 +108,9 @@ class TestAsKedaAsks:
         """Its HPA, which is not read yet, would have it answered by the present count for minutes."""
         table = publish(tmp_path / "table", at=datetime.now(UTC), mode="publish")
         with ScalerProcess(table) as running, running.channel() as channel:
-            asked = wire.GetMetricsRequest(scaledObjectRef=reference(signal="disk", target="1"))
+            request = wire.GetMetricsRequest(scaledObjectRef=reference(signal="disk", target="1"))
             with pytest.raises(grpc.RpcError) as refused:
-                ask(channel, "GetMetrics", asked)
+                ask(channel, "GetMetrics", request)
             assert refused.value.code() is grpc.StatusCode.INVALID_ARGUMENT
             assert refused.value.details().startswith("trigger signal 'disk': use cpu, memory, requests")
 
@@ -124,8 +124,8 @@ class TestAsKedaAsks:
 
 @contextmanager
 def listening(scaler: ScalerProcess) -> Iterator[list[bool]]:
-    """What a push stream has said so far."""
-    said: list[bool] = []
+    """Answers of a push stream so far."""
+    answers: list[bool] = []
     call = "/externalscaler.ExternalScaler/StreamIsActive"
     with scaler.channel() as channel:
         open_stream = channel.unary_stream(
@@ -135,11 +135,11 @@ def listening(scaler: ScalerProcess) -> Iterator[list[bool]]:
 
         def listen() -> None:
             with suppress(grpc.RpcError):  # cancelled below
-                said.extend(answer.result for answer in stream)
+                answers.extend(answer.result for answer in stream)
 
         thread = threading.Thread(target=listen)
         thread.start()
-        yield said
+        yield answers
         stream.cancel()
         thread.join()
 
@@ -162,9 +162,9 @@ class TestWhoMayAsk:
         with guarded.channel(authority, client) as channel:
             for _ in range(3):
                 assert code_of(channel, "IsActive", reference()) is grpc.StatusCode.PERMISSION_DENIED
-        (said,) = guarded.log.read_text().splitlines()
-        assert "scaler_call_denied" in said
-        assert "somebody" in said
+        (line,) = guarded.log.read_text().splitlines()
+        assert "scaler_call_denied" in line
+        assert "somebody" in line
 
     @pytest.mark.parametrize("who", ["nobody", "of another authority", "expired", "in plaintext"])
     def test_the_others_do_not_get_past_the_handshake(
@@ -209,8 +209,8 @@ def shown_by(scaler: ScalerProcess, authority: Authority, client: KeyPair) -> by
 class TestAttacks:
     def test_triggers_reach_no_other_namespace(self, scaler: ScalerProcess) -> None:
         with scaler.channel() as channel:
-            asked = reference(namespace="bank", **CPU, workload="../shop/web")
-            assert code_of(channel, "IsActive", asked) is grpc.StatusCode.NOT_FOUND
+            request = reference(namespace="bank", **CPU, workload="../shop/web")
+            assert code_of(channel, "IsActive", request) is grpc.StatusCode.NOT_FOUND
 
     def test_garbage_is_refused_and_others_go_on(self, scaler: ScalerProcess) -> None:
         host, port = scaler.address.split(":")
