@@ -33,9 +33,9 @@ _numbers = count(1)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    here = Path(__file__).parent
+    folder = Path(__file__).parent
     for item in items:
-        if item.path.is_relative_to(here):
+        if item.path.is_relative_to(folder):
             item.add_marker(pytest.mark.cluster)
     items.sort(key=lambda item: item.path.name not in LONG)
 
@@ -52,12 +52,12 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
 
 
 def unbind(plane: ControlPlane) -> None:
-    """Without the rights that components have, which earlier modules applied."""
+    """Delete the rights of components, which earlier modules applied."""
     for kind in ("clusterrolebinding", "rolebinding"):
-        found = plane.kubectl("get", kind, f"--namespace={NAMESPACE}", "--output=name").split()
-        ours = [name for name in found if name.partition("/")[2].startswith("forecaster")]
-        if ours:
-            plane.kubectl("delete", *ours, f"--namespace={NAMESPACE}")
+        bindings = plane.kubectl("get", kind, f"--namespace={NAMESPACE}", "--output=name").split()
+        own = [name for name in bindings if name.partition("/")[2].startswith("forecaster")]
+        if own:
+            plane.kubectl("delete", *own, f"--namespace={NAMESPACE}")
 
 
 @pytest.fixture(scope="module")
@@ -66,10 +66,10 @@ def deployed(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFacto
     unbind(control_plane)
     folder = tmp_path_factory.mktemp("deployed")
     table = publish(table_path(folder), at=datetime.now(UTC), mode="publish")
-    found = Deployed(control_plane, folder, table=table)
-    found.run_certificates()
-    yield found
-    found.remove()
+    built = Deployed(control_plane, folder, table=table)
+    built.run_certificates()
+    yield built
+    built.remove()
 
 
 @pytest.fixture(scope="module")
@@ -82,9 +82,9 @@ def serving(deployed: Deployed) -> Iterator[ServingProcess]:
 
 @pytest.fixture(scope="module")
 def live(plane: ControlPlane) -> Iterator[LiveCluster]:
-    """What the account of `deploy/base` watches of the `plane` of a module, with the components that it applied."""
-    with watched(plane.account("forecaster", NAMESPACE)) as found:
-        yield found
+    """Live facts that the account of `deploy/base` watches, with the components that the module's `plane` applied."""
+    with watched(plane.account("forecaster", NAMESPACE)) as cluster:
+        yield cluster
 
 
 @pytest.fixture

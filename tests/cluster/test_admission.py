@@ -73,12 +73,12 @@ def chances(seed: int) -> random.Random:
 
 
 def amounts(chance: random.Random) -> Wire:
-    found = {}
+    chosen = {}
     if chance.random() < 0.7:
-        found["cpu"] = chance.choice(CPU)
+        chosen["cpu"] = chance.choice(CPU)
     if chance.random() < 0.7:
-        found["memory"] = chance.choice(MEMORY)
-    return found
+        chosen["memory"] = chance.choice(MEMORY)
+    return chosen
 
 
 def container(name: str, chance: random.Random, **more: Any) -> Wire:
@@ -115,8 +115,8 @@ def create(api: Api, namespace: str, plural: str, kind: str, spec: Wire) -> Wire
     body = {"kind": kind, "apiVersion": "v1", "metadata": {"name": "rule"}, "spec": spec}
     answer = api.ask("POST", f"/api/v1/namespaces/{namespace}/{plural}", body)
     assert answer.status_code == HTTPStatus.CREATED, answer.text
-    found: Wire = answer.json()
-    return found
+    stored: Wire = answer.json()
+    return stored
 
 
 def completed(wire: Wire, ranges: list[LimitRange], server: Server) -> Pod:
@@ -125,7 +125,7 @@ def completed(wire: Wire, ranges: list[LimitRange], server: Server) -> Pod:
 
 
 def blocks(pod: Pod) -> dict[str, Requirements]:
-    return {one.name: one.resources for one in pod.every_container()}
+    return {container.name: container.resources for container in pod.every_container()}
 
 
 @pytest.mark.parametrize("item", RANGES.values(), ids=RANGES)
@@ -142,9 +142,9 @@ def test_limit_ranges_defaults_and_classes(api: Api, namespace: str, server: Ser
         refused = [*faults(pod, server), *limit_range.refusals(pod, ranges, server)]
         assert answer.is_success == (not refused), (wire, refused, answer.text)
         if answer.is_success:
-            said = answer.json()
-            assert blocks(pod_of({**said, "status": {}})) == blocks(pod), wire
-            assert said["status"]["qosClass"] == computed_qos(pod, server), wire
+            admitted = answer.json()
+            assert blocks(pod_of({**admitted, "status": {}})) == blocks(pod), wire
+            assert admitted["status"]["qosClass"] == computed_qos(pod, server), wire
 
 
 @pytest.mark.parametrize(
@@ -207,8 +207,8 @@ def test_resizes(api: Api, namespace: str, server: Server, resources: Wire) -> N
             content_type=MERGE,
         )
         new = {**live, "spec": {**live["spec"], "containers": [{**live["spec"]["containers"][0], **after}]}}
-        said = resize(pod_of(live), pod_of(new), server)
-        assert answer.is_success == said.allowed, (after, said, answer.text)
+        predicted = resize(pod_of(live), pod_of(new), server)
+        assert answer.is_success == predicted.allowed, (after, predicted, answer.text)
 
 
 def test_the_patch_of_a_cron_job_changes_the_next_run_and_leaves_the_one_that_runs(api: Api, namespace: str) -> None:
@@ -219,8 +219,8 @@ def test_the_patch_of_a_cron_job_changes_the_next_run_and_leaves_the_one_that_ru
     running = {"metadata": {"name": "backup-1"}, "spec": cron_job["spec"]["jobTemplate"]["spec"]}
     assert api.ask("POST", f"{jobs}/jobs", running).status_code == HTTPStatus.CREATED
     id_, now = WorkloadId(namespace, "CronJob", "backup"), Resources(1.0, None, 2.0**30, 2.0**30)
-    wanted = Resources(0.5, None, 2.0**31, 2.0**31)
-    decided = Resize(wanted, Reason.SIZED, "", (ContainerSize("app", now, wanted, None, None, ""),))
+    size = Resources(0.5, None, 2.0**31, 2.0**31)
+    decided = Resize(size, Reason.SIZED, "", (ContainerSize("app", now, size, None, None, ""),))
     recommendation = Recommendation(id_, NOON, 0, Hold(Reason.NO_TARGET, ""), now, decided)
     advice = advise(Workload(id_, 0, 0, now), recommendation, cluster_of({"CronJob": [cron_job]}))
     answer = api.ask("PATCH", f"{jobs}/cronjobs/backup", patch(advice), content_type=MERGE)
@@ -228,8 +228,8 @@ def test_the_patch_of_a_cron_job_changes_the_next_run_and_leaves_the_one_that_ru
     sized = answer.json()["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]
     assert sized["resources"] == {"requests": {"cpu": "500m", "memory": "2Gi"}, "limits": {"memory": "2Gi"}}
     assert sized["image"] == "app"
-    kept = api.get(f"{jobs}/jobs/backup-1")["spec"]["template"]["spec"]["containers"][0]
-    assert kept["resources"]["limits"] == {"memory": "1Gi"}
+    unchanged = api.get(f"{jobs}/jobs/backup-1")["spec"]["template"]["spec"]["containers"][0]
+    assert unchanged["resources"]["limits"] == {"memory": "1Gi"}
 
 
 def test_the_nearest_values_of_a_refused_recommendation_are_admitted(api: Api, namespace: str, server: Server) -> None:
@@ -240,8 +240,8 @@ def test_the_nearest_values_of_a_refused_recommendation_are_admitted(api: Api, n
     context = AdmissionContext(
         pod_of(today), Rollout(1), limit_ranges=(limit_range_of(stored),), server=server, accepts_qos_change=True
     )
-    wanted = {"a": Requirements(parsed({"cpu": "1500m", "memory": "2Gi"}), parsed({"cpu": "3", "memory": "2Gi"}))}
-    proof = prove(wanted, context)
+    proposed = {"a": Requirements(parsed({"cpu": "1500m", "memory": "2Gi"}), parsed({"cpu": "3", "memory": "2Gi"}))}
+    proof = prove(proposed, context)
     assert not proof.accepted
     assert proof.nearest is not None
     huge = one_container(requests={"cpu": "1500m", "memory": "2Gi"}, limits={"cpu": "3", "memory": "2Gi"})
@@ -253,12 +253,12 @@ def test_the_nearest_values_of_a_refused_recommendation_are_admitted(api: Api, n
 def test_headroom_pods_are_what_an_api_server_takes(api: Api, namespace: str) -> None:
     tainted = Node("n1", parsed({"cpu": "4", "memory": "16Gi"}), {"karpenter.sh/nodepool": "Spot"}, (Taint("spot"),))
     (pool,) = pools_of([tainted])
-    wanted = Headroom(pool.name, 3, 0.5, 2.0**30, None, "")
-    priority, deployment = manifests(wanted, pool, "pause", namespace)
+    headroom = Headroom(pool.name, 3, 0.5, 2.0**30, None, "")
+    priority, deployment = manifests(headroom, pool, "pause", namespace)
     at = {
         "PriorityClass": "/apis/scheduling.k8s.io/v1/priorityclasses",
         "Deployment": "/apis/apps/v1/namespaces/{}/deployments",
     }
-    for one in (priority, deployment):
-        answer = api.ask("POST", at[one["kind"]].format(namespace) + "?dryRun=All", one)
+    for document in (priority, deployment):
+        answer = api.ask("POST", at[document["kind"]].format(namespace) + "?dryRun=All", document)
         assert answer.is_success, answer.text

@@ -50,11 +50,11 @@ PLAYED_AGO = timedelta(hours=8)
 CALM, GROWN = 3.0, 8.0
 """Cores: ten pods, 26 pods."""
 LAG = timedelta(minutes=4)
-"""What a plain HPA sees may be that old: a rate over two minutes, its scrapes, a cycle."""
+"""Age that a plain HPA's values may have: a rate over two minutes, its scrapes, a cycle."""
 AHEAD = timedelta(minutes=10)
-"""As far as forecasts of the policy look: a lead time and its window."""
+"""Reach of the policy's forecasts: a lead time and its window."""
 RAISE = 1.25
-"""What the policy lets a forecast that acts add: a p90 of the peak lies above the peak of most days."""
+"""Factor that the policy lets a forecast that acts add: a p90 of the peak lies above the peak of most days."""
 WAYS = {
     "external metrics",
     "custom metrics",
@@ -78,7 +78,7 @@ POLICY = {
 
 
 class Truth(NamedTuple):
-    """What a plain HPA on complete data asks for, in replicas."""
+    """Fewest and most replicas that a plain HPA on complete data asks for."""
 
     least: int
     """By the lowest demand that it can just see."""
@@ -86,16 +86,16 @@ class Truth(NamedTuple):
     """By the highest that it sees, or that is coming as far as a forecast may look."""
 
 
-def safe(asked: int, truth: Truth, present: int) -> bool:
+def safe(count: int, truth: Truth, present: int) -> bool:
     """Neither fewer than are needed or there, whichever is less, nor more than demand justifies or than there are."""
-    return min(truth.least, present) <= asked <= max(truth.most, present)
+    return min(truth.least, present) <= count <= max(truth.most, present)
 
 
-def truth_of(one: Played, at: datetime, *, acting: bool) -> Truth:
-    """Of a workload at an instant, with the raise of a forecast that acts."""
+def truth_of(played: Played, at: datetime, *, acting: bool) -> Truth:
+    """Bounds for a workload at an instant, with the raise of a forecast that acts."""
     step = timedelta(seconds=30)
-    past = [replicas_for(one.demand(at - k * step)) for k in range(LAG // step + 1)]
-    coming = [replicas_for(one.demand(at + k * step) * (RAISE if acting else 1.0)) for k in range(AHEAD // step + 1)]
+    past = [replicas_for(played.demand(at - k * step)) for k in range(LAG // step + 1)]
+    coming = [replicas_for(played.demand(at + k * step) * (RAISE if acting else 1.0)) for k in range(AHEAD // step + 1)]
     return Truth(min(past), max(past + coming))
 
 
@@ -121,7 +121,7 @@ class Line(NamedTuple):
     fault: str
     when: str
     workload: str
-    said: str
+    shown: str
     present: int
 
 
@@ -141,19 +141,19 @@ class Watch:
     fault: str = ""
     when: str = ""
     counts_before: dict[str, int] = field(default_factory=dict)
-    """Of each workload at the last look, or since then by a person."""
+    """Count of each workload at the last look, or since then by a person."""
 
     def minutes(self, count: int, *, starting: tuple[str, ...] = ()) -> None:
-        """So many minutes, with a cycle and all looks in each."""
+        """Play so many minutes, with a cycle and all looks in each."""
         for _ in range(count):
             self.day.until_settled(starting=starting)
             self.look_at(self.day.minute())
 
-    def look_at(self, seen: list[ScrapedWorkload]) -> None:
+    def look_at(self, fleet: list[ScrapedWorkload]) -> None:
         self._until_served()
         for past in LOOKS:
             self.day.tell(past)
-            for played, scraped in zip(self.day.workloads, seen, strict=False):
+            for played, scraped in zip(self.day.workloads, fleet, strict=False):
                 self._look(played, scraped)
             if past is LOOKS[0]:
                 until_hpas_have_read(self.day, self.counts)
@@ -169,28 +169,29 @@ class Watch:
 
     def _look(self, played: Played, scraped: ScrapedWorkload) -> None:
         before = self.present(played)
-        said = self.ways.say(scraped)
+        answers = self.ways.say(scraped)
         present = sorted((before, self.present(played)))
         truth = truth_of(played, self.day.at, acting=played.name == "checkout")
-        self.looks += len(said)
-        for one in said:
-            if one.count is None:
+        self.looks += len(answers)
+        for answer in answers:
+            if answer.count is None:
                 continue
             self.numbers += 1
-            self.ways_heard.add(one.way)
-            asked = max(one.count, present[0]) if one.metric == FLOOR else one.count  # a floor alone lowers nothing
-            if not any(safe(asked, truth, there) for there in present):
-                self._note(f"{played.name} {one}, {truth}, {present}")
+            self.ways_heard.add(answer.way)
+            # A floor alone lowers nothing.
+            count = max(answer.count, present[0]) if answer.metric == FLOOR else answer.count
+            if not any(safe(count, truth, there) for there in present):
+                self._note(f"{played.name} {answer}, {truth}, {present}")
         was = self.counts_before.get(played.name, present[0])
         if present[0] < min(truth.least, was):
             self._note(f"{played.name} was scaled from {was} to {present[0]}")
         self.counts_before[played.name] = present[0]
-        first = next(one for one in said if one.metric == DEMAND)
+        first = next(answer for answer in answers if answer.metric == DEMAND)
         shown = first.why.split(" ")[0] if first.count is None else f"{first.count} ({first.why})"
         self.lines.append(Line(self.fault, self.when, played.name, shown, present[1]))
 
-    def _note(self, what: str) -> None:
-        self.unsafe.append(f"{self.fault}, {self.when}, {self.day.at:%H:%M}: {what}")
+    def _note(self, text: str) -> None:
+        self.unsafe.append(f"{self.fault}, {self.when}, {self.day.at:%H:%M}: {text}")
 
     def present(self, played: Played) -> int:
         return replicas(self.day.api, played.name, NAMESPACE).wanted
@@ -208,21 +209,21 @@ class Watch:
         """The day: what the external metrics API said, in replicas, and how many there were."""
         rows = ["| fault | workload | before | during | after |", "| --- | --- | --- | --- | --- |"]
         for fault, lines in groupby(filter(lambda line: line.fault, self.lines), lambda line: line.fault):
-            kept = list(lines)
-            for one in self.day.workloads:
-                cells = [told(kept, when, one.name) for when in ("before", "during", "after")]
-                rows.append(f"| {fault} | {one.name} | {' | '.join(cells)} |")
+            of_fault = list(lines)
+            for workload in self.day.workloads:
+                cells = [summary(of_fault, when, workload.name) for when in ("before", "during", "after")]
+                rows.append(f"| {fault} | {workload.name} | {' | '.join(cells)} |")
         return "\n".join(rows)
 
 
-def told(lines: list[Line], when: str, workload: str) -> str:
-    """What was published of a workload, without repetitions, and its replicas."""
+def summary(lines: list[Line], when: str, workload: str) -> str:
+    """Answers published about a workload, without repetitions, and its replicas."""
     mine = [line for line in lines if (line.when, line.workload) == (when, workload)]
     if not mine:
         return ""
-    said = " → ".join(text for text, _ in groupby(line.said for line in mine))
+    shown = " → ".join(text for text, _ in groupby(line.shown for line in mine))
     there = " → ".join(str(count) for count, _ in groupby(line.present for line in mine))
-    return f"{said}; {there} pods"
+    return f"{shown}; {there} pods"
 
 
 def state_away(watch: Watch) -> None:

@@ -121,7 +121,7 @@ class Table:
         return spec.get("minReplicas", spec.get("replicas"))
 
     def values(self) -> list[Any]:
-        """Of the good ones."""
+        """Values of the good objects."""
         return [self.value(space) for space in self.good]
 
     def spoil(self, names: Sequence[str]) -> None:
@@ -129,9 +129,9 @@ class Table:
         for name in names:
             if name not in BAD or (self.mode.part == "resize" and name == "owned by another"):
                 continue  # every pod is owned
-            one: Document = {"metadata": {}, "spec": {}, "status": {}}
-            BAD[name].spoil(one, "")
-            space, meta = self.bad[name], one["metadata"]
+            document: Document = {"metadata": {}, "spec": {}, "status": {}}
+            BAD[name].spoil(document, "")
+            space, meta = self.bad[name], document["metadata"]
             for owner in meta.get("ownerReferences", ()):
                 owner["uid"] = self._owner(space)
             if meta:
@@ -146,9 +146,9 @@ class Table:
         """From now on requests about these objects are answered as they are."""
         answers = {f"/namespaces/{self.bad[name]}/": BAD[name].answer for name in names if name in BAD}
 
-        def fault(asked: Asked) -> int:
-            answer = next((one for place, one in answers.items() if place in asked.path), None)
-            if answer is SLOW and asked.method == "PATCH":
+        def fault(request: Asked) -> int:
+            answer = next((reply for place, reply in answers.items() if place in request.path), None)
+            if answer is SLOW and request.method == "PATCH":
                 threading.Event().wait(REQUEST_SECONDS + 0.5)  # a webhook that hangs: the client has gone by then
                 return 504
             return answer if isinstance(answer, int) else 0
@@ -198,14 +198,14 @@ class Table:
         later = self.now + timedelta(hours=1)
         begin = f"bad-{self.mode.part}-"
         with closing(ApiClient(client_config_source(self.faulty.kubeconfig), timeout=REQUEST_SECONDS)) as client:
-            found = released_objects(
+            lines = released_objects(
                 client, self.replica.settings, later, **given, chosen=lambda space, _: space.startswith(begin)
             )
-            return list(found)
+            return list(lines)
 
 
 FULL = {"pods": "1"}
-"""What is used already."""
+"""Quota that the namespace's one pod uses up."""
 
 
 @pytest.fixture(scope="module", params=MODES, ids=lambda mode: mode.part)

@@ -87,8 +87,8 @@ def test_the_template_and_the_buffer_of_a_pool_are_taken_as_they_are(
     with_buffers.kubectl("apply", "--server-side", "--validate=strict", "-f-", given=yaml.safe_dump_all(given))
     name = f"{HEADROOM}-spot"
     path = f"/apis/{GROUP}/v1beta1/namespaces/{namespace}/{PLURAL}/{name}"
-    found = with_buffers.api.get(path)["spec"]
-    assert (found["podTemplateRef"]["name"], found["replicas"]) == (name, replicas)
+    buffer = with_buffers.api.get(path)["spec"]
+    assert (buffer["podTemplateRef"]["name"], buffer["replicas"]) == (name, replicas)
     template = with_buffers.api.get(f"/api/v1/namespaces/{namespace}/podtemplates/{name}")["template"]["spec"]
     assert template["containers"][0]["resources"]["requests"] == {"cpu": "500m", "memory": "1Gi"}
     assert template["nodeSelector"] == {"karpenter.sh/nodepool": "Spot"}
@@ -127,19 +127,19 @@ def test_they_are_renewed_and_another_client_s_count_stays(
     (pool,) = pools_of([Node("n1", parsed({"cpu": "4", "memory": "16Gi"}), {"karpenter.sh/nodepool": "Spot"})])
 
     def ahead(minute: int, count: int) -> NodeForecast:
-        wanted = Headroom(pool.name, count, 0.5, 2.0**30, None, "two workloads grow")
+        headroom = Headroom(pool.name, count, 0.5, 2.0**30, None, "two workloads grow")
         known = PoolForecast(pool, (), 0.0, 0.0, 0.0, 0.0, (), ())
-        return NodeForecast(NOON + timedelta(minutes=minute), 0.95, (known,), (wanted,), ())
+        return NodeForecast(NOON + timedelta(minutes=minute), 0.95, (known,), (headroom,), ())
 
     with closing(ApiClient(client_config_source(allowed_by_the_page(with_buffers, namespace)))) as client:
         writer = BufferWriter(client, namespace, telemetry.logger())
-        found = []
+        counts = []
         for minute, count in ((0, 2), (1, 4), (2, 1), (12, 1)):
             writer.renew(ahead(minute, count))
-            found.append(replicas())
-        assert found == [2, 4, 4, 1]
-        theirs = {"apiVersion": f"{GROUP}/v1beta1", "kind": "CapacityBuffer", "metadata": {"name": f"{HEADROOM}-spot"}}
-        stated = yaml.safe_dump({**theirs, "spec": {"podTemplateRef": {"name": f"{HEADROOM}-spot"}, "replicas": 9}})
+            counts.append(replicas())
+        assert counts == [2, 4, 4, 1]
+        other = {"apiVersion": f"{GROUP}/v1beta1", "kind": "CapacityBuffer", "metadata": {"name": f"{HEADROOM}-spot"}}
+        stated = yaml.safe_dump({**other, "spec": {"podTemplateRef": {"name": f"{HEADROOM}-spot"}, "replicas": 9}})
         with_buffers.kubectl(
             "apply", "--server-side", "--force-conflicts", "-n", namespace, "--field-manager=owner", "-f-", given=stated
         )

@@ -76,7 +76,7 @@ def schedule(seed: int, *, every: bool) -> Iterator[Bout]:
 
 @dataclass
 class Run:
-    """What was played, and what became of it."""
+    """Faults that were played, and what became of them."""
 
     seed: int
     played: list[Bout] = field(default_factory=list)
@@ -86,9 +86,9 @@ class Run:
     seconds: float = 0.0
 
     def report(self, running: World, watch: Watch) -> dict[str, object]:
-        """As it is kept."""
+        """Numbers of the run, for the file that keeps them."""
         kinds = sorted({kind for bout in self.played for kind in bout.kinds})
-        times = sorted(one.seconds for one in self.recovered)
+        times = sorted(recovery.seconds for recovery in self.recovered)
         return {
             "at": datetime.now(UTC).isoformat(timespec="seconds"),
             "seed": self.seed,
@@ -101,51 +101,54 @@ class Run:
             "numbers": watch.numbers,
             "unanswered": dict(watch.unanswered),
             "writes": len(floors(running)),
-            "cycles": len({at for one in running.replicas for at in one.tables}),
+            "cycles": len({at for replica in running.replicas for at in replica.tables}),
             "violations": self.violations,
             "recovery_seconds": {"median": round(median(times), 1), "longest": times[-1]} if times else {},
-            "recovery_cycles": max((one.cycles for one in self.recovered), default=0),
+            "recovery_cycles": max((recovery.cycles for recovery in self.recovered), default=0),
             "largest_resident_mib": {
-                part: round(max(one.resident_bytes for one in _footprints(running, part)) / 2**20)
+                part: round(max(footprint.resident_bytes for footprint in _footprints(running, part)) / 2**20)
                 for part in ("computing", "serving")
             },
             "most_descriptors": {
-                part: max(one.descriptors for one in _footprints(running, part)) for part in ("computing", "serving")
+                part: max(footprint.descriptors for footprint in _footprints(running, part))
+                for part in ("computing", "serving")
             },
             "schedule": [[*bout.kinds, bout.seconds] for bout in self.played],
         }
 
     def _of_kind(self, kind: str) -> dict[str, object]:
-        found = [one for one in self.recovered if kind in one.bout.kinds]
-        longest = max(found, key=lambda one: one.seconds, default=None)
-        worst = {"cycles": max(one.cycles for one in found), "seconds": longest.seconds} if longest else {}
+        recoveries = [recovery for recovery in self.recovered if kind in recovery.bout.kinds]
+        longest = max(recoveries, key=lambda recovery: recovery.seconds, default=None)
+        worst = (
+            {"cycles": max(recovery.cycles for recovery in recoveries), "seconds": longest.seconds} if longest else {}
+        )
         return {"times": sum(kind in bout.kinds for bout in self.played), **worst}
 
 
 def _footprints(running: World, part: str) -> list[Footprint]:
-    return [one for replica in running.replicas for one in replica.footprints if one.part == part]
+    return [footprint for replica in running.replicas for footprint in replica.footprints if footprint.part == part]
 
 
 def play(running: World, watch: Watch, bout: Bout, luck: random.Random) -> Recovery:
-    """One bout, and what comes after it."""
+    """Play one bout and wait for the recovery from it."""
     watch.faults = bout.kinds
     with ExitStack() as parts:
         for kind in bout.kinds:
             parts.enter_context(KINDS[kind](running, luck))
         time.sleep(bout.seconds)
-    found = recovery(running, bout, time.monotonic())
-    if found.cycles > CYCLES:
-        watch.note(f"recovered after {found.cycles} cycles and {found.seconds} s")
+    recovered = recovery(running, bout, time.monotonic())
+    if recovered.cycles > CYCLES:
+        watch.note(f"recovered after {recovered.cycles} cycles and {recovered.seconds} s")
     watch.faults = ()
-    return found
+    return recovered
 
 
 def recovery(running: World, bout: Bout, mended: float) -> Recovery:
-    """Cycles are counted from tables that were published since then."""
+    """Wait for a count for every workload in the tables that were published since then."""
 
     def tables() -> list[bool]:
-        seen = {at: one for replica in running.replicas for at, one in list(replica.tables.items())}
-        since = sorted((one.at, one.decided) for one in seen.values() if one.at > mended)
+        by_time = {at: table for replica in running.replicas for at, table in list(replica.tables.items())}
+        since = sorted((table.at, table.decided) for table in by_time.values() if table.at > mended)
         return [decided for _, decided in since]
 
     wait_until(lambda: any(tables()), what=f"a count for every workload after {bout}")
@@ -181,10 +184,10 @@ def test_a_seeded_schedule_of_faults_breaks_no_promise(running: World, *, long: 
 
 
 def after_all(running: World) -> Iterator[str]:
-    """What the logs, the audit log and the cluster say when all is over."""
-    for one in running.replicas:
-        yield from (f"{one.name} ended by itself with {code}" for code in one.exits)
-        one.close()
+    """Faults in the logs, the audit log and the cluster when all is over."""
+    for replica in running.replicas:
+        yield from (f"{replica.name} ended by itself with {code}" for code in replica.exits)
+        replica.close()
     yield from unfit_writes(running)
     yield from growth(running)
     rights = f"--kubeconfig={running.plane.account('forecaster', NAMESPACE)}"
@@ -192,9 +195,9 @@ def after_all(running: World) -> Iterator[str]:
     done = subprocess.run(release, capture_output=True, text=True, check=False, timeout=PATIENCE)
     if done.returncode:
         yield f"forecaster release: {done.stderr}"
-    for name, found in hpas(running.api).items():
-        if found != running.owned[name]:
-            yield f"HPA {name} is not as its owner left it: {found}"
+    for name, hpa in hpas(running.api).items():
+        if hpa != running.owned[name]:
+            yield f"HPA {name} is not as its owner left it: {hpa}"
 
 
 def written(report: dict[str, object]) -> None:

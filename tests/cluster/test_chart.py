@@ -65,14 +65,14 @@ def behind(plane: ControlPlane, service: str) -> set[str]:
     """Names of the pods to which a Service leads."""
     selector = f"--selector=kubernetes.io/service-name={service}"
     text = plane.kubectl("get", "endpointslices", f"--namespace={NAMESPACE}", selector, "--output=json")
-    endpoints = [one for item in json.loads(text)["items"] for one in item.get("endpoints") or ()]
-    return {one["targetRef"]["name"] for one in endpoints}
+    endpoints = [endpoint for item in json.loads(text)["items"] for endpoint in item.get("endpoints") or ()]
+    return {endpoint["targetRef"]["name"] for endpoint in endpoints}
 
 
 def test_a_release_comes_changes_and_goes_beside_another_and_teams_keep_their_objects(plane: ControlPlane) -> None:
     before = everything(plane)
-    said = run(plane, "install", "green", str(CHART), **with_parts(*PARTS))
-    assert "deploy/green-forecaster" in said
+    notes = run(plane, "install", "green", str(CHART), **with_parts(*PARTS))
+    assert "deploy/green-forecaster" in notes
     run(plane, "install", "blue", str(CHART), **with_parts("floor", "resources", crds={"install": False}))
     until_ready(plane, "green-forecaster", 2)
     until_ready(plane, "green-forecaster-worker", 2)
@@ -105,8 +105,8 @@ def image_of(plane: ControlPlane, name: str) -> str:
 
 def left(before: dict[str, Any], after: dict[str, Any]) -> set[str]:
     """Objects that are not as before, but for definitions and what teams made of them."""
-    kept = ("CustomResourceDefinition ", "PredictiveAutoscaler ", "APIService /v1alpha1.autoscaling.forecaster.dev")
-    return {key for key in differences(before, after) if not key.startswith(kept)}
+    lasting = ("CustomResourceDefinition ", "PredictiveAutoscaler ", "APIService /v1alpha1.autoscaling.forecaster.dev")
+    return {key for key in differences(before, after) if not key.startswith(lasting)}
 
 
 @pytest.mark.parametrize("part", PARTS)

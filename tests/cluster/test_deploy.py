@@ -33,7 +33,7 @@ COMPONENTS = sorted(path.name for path in (ROOT / "deploy" / "components").iterd
 
 @pytest.fixture(autouse=True)
 def fresh(deployed: Deployed) -> None:
-    """As if computing went on: the table is new at the beginning of each test."""
+    """Publish a new table at the beginning of each test, as if computing went on."""
     publish(deployed.table, at=datetime.now(UTC), mode="publish")
 
 
@@ -47,8 +47,8 @@ def test_the_pods_pass_the_restricted_standard(deployed: Deployed) -> None:
 
 def test_applying_again_changes_nothing_and_keeps_the_certificate(deployed: Deployed) -> None:
     before = deployed.cluster.api.read("Secret", "forecaster-certificates", NAMESPACE)["data"]
-    said = deployed.cluster.kubectl("apply", "-k", str(ROOT / "deploy" / "base"))
-    changed = [line for line in said.splitlines() if not line.endswith(" unchanged")]
+    output = deployed.cluster.kubectl("apply", "-k", str(ROOT / "deploy" / "base"))
+    changed = [line for line in output.splitlines() if not line.endswith(" unchanged")]
     assert not changed, changed
     assert deployed.cluster.api.read("Secret", "forecaster-certificates", NAMESPACE)["data"] == before
     assert deployed.cluster.api.read("APIService", EXTERNAL)["spec"]["caBundle"]
@@ -100,11 +100,15 @@ def test_the_service_may_change_nothing(deployed: Deployed) -> None:
         "auth", "can-i", "--list", f"--as=system:serviceaccount:{NAMESPACE}:forecaster", f"--namespace={NAMESPACE}"
     )
     lines = [line.rsplit("[", 1) for line in may.splitlines()[1:]]
-    may_do = {verb for what, verbs in lines if "[forecaster-state]" not in what for verb in verbs.rstrip("]").split()}
+    may_do = {
+        verb for resource, verbs in lines if "[forecaster-state]" not in resource for verb in verbs.rstrip("]").split()
+    }
     assert may_do <= {"get", "list", "watch", "create"}
-    assert [verbs.rstrip("]").split() for what, verbs in lines if "[forecaster-state]" in what] == [["get", "patch"]]
-    created = [what for what, verbs in lines if "create" in verbs]
-    assert all("reviews" in what for what in created), created
+    assert [verbs.rstrip("]").split() for resource, verbs in lines if "[forecaster-state]" in resource] == [
+        ["get", "patch"]
+    ]
+    created = [resource for resource, verbs in lines if "create" in verbs]
+    assert all("reviews" in resource for resource in created), created
 
 
 @pytest.mark.usefixtures("serving")
@@ -112,8 +116,8 @@ def test_a_renewal_under_load_loses_no_request(deployed: Deployed) -> None:
     shown = certificate_in(deployed)
     with asking(deployed) as answers:
         wait_until(lambda: len(answers) > 50, what="load")
-        said = deployed.run_certificates("--renew-before=89", "--days=90")
-        assert "new certificate until" in deployed.run_certificates("--renew-before=360", "--days=365"), said
+        output = deployed.run_certificates("--renew-before=89", "--days=90")
+        assert "new certificate until" in deployed.run_certificates("--renew-before=360", "--days=365"), output
         # A kubelet takes a minute to bring the Secret to the pod, the API server a moment to trust it.
         before = len(answers)
         wait_until(lambda: len(answers) > before + 50, what="load between the two")
@@ -170,10 +174,10 @@ class TestComponents:
             (tmp_path / name).write_text(text)
         (tmp_path / "kustomization.yaml").unlink()
         monkeypatch.setenv("FORECASTER__REPLICAS__HOST", "10.0.0.1")  # of the pod, as its Deployment says
-        found = load(tmp_path)
-        assert found.policy.mode == "publish"
-        assert found.keda.enabled
-        assert found.state.database_file
+        loaded = load(tmp_path)
+        assert loaded.policy.mode == "publish"
+        assert loaded.keda.enabled
+        assert loaded.state.database_file
 
     def test_cert_manager_takes_the_place_of_our_own_job(self, deployed: Deployed, tmp_path: Path) -> None:
         built = self.build(deployed.cluster, tmp_path, "cert-manager")

@@ -37,8 +37,8 @@ def path(namespace: str, selector: str = "workload=web,signal=cpu", metric: str 
     return f"{BASE}/namespaces/{namespace}/{metric}?{quoted}"
 
 
-def scaled(serving: ClusterServing, namespace: str, wanted: int) -> None:
-    serving.until(lambda: replicas(serving.plane.api, "web", namespace).wanted == wanted, what=f"{wanted} replicas")
+def scaled(serving: ClusterServing, namespace: str, count: int) -> None:
+    serving.until(lambda: replicas(serving.plane.api, "web", namespace).wanted == count, what=f"{count} replicas")
 
 
 def condition(serving: ClusterServing, namespace: str) -> Any:
@@ -100,11 +100,11 @@ class TestReading:
             "workload in (web,x),signal!=memory,signal!=requests",
             "workload==web,signal notin (memory,requests),kind,!team",
         ):
-            found = json.loads(serving.plane.kubectl("get", "--raw", path(namespace, selector)))
-            assert [item["value"] for item in found["items"]] == ["3250m"]
+            answer = json.loads(serving.plane.kubectl("get", "--raw", path(namespace, selector)))
+            assert [item["value"] for item in answer["items"]] == ["3250m"]
 
     @pytest.mark.parametrize(
-        ("selector", "metric", "said"),
+        ("selector", "metric", "reason"),
         [
             ("workload=none", "forecaster_demand", "NotFound"),
             ("workload=web", "other", "NotFound"),
@@ -113,10 +113,10 @@ class TestReading:
         ],
     )
     def test_refusals_are_status_objects(
-        self, serving: ClusterServing, namespace: str, selector: str, metric: str, said: str
+        self, serving: ClusterServing, namespace: str, selector: str, metric: str, reason: str
     ) -> None:
         answer = serving.plane.api.ask("GET", path(namespace, selector, metric))
-        assert (answer.json()["kind"], answer.json()["reason"]) == ("Status", said)
+        assert (answer.json()["kind"], answer.json()["reason"]) == ("Status", reason)
 
     def test_discovery_lists_the_metrics_and_explain_is_unharmed(self, serving: ClusterServing) -> None:
         def listed() -> list[str]:

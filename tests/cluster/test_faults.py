@@ -1,4 +1,4 @@
-"""What goes wrong while floors are written, on a real API server: no owner's value is lost, no write is made twice."""
+"""Faults while floors are written, on a real API server: no owner's value is lost, no write is made twice."""
 
 from __future__ import annotations
 
@@ -73,20 +73,20 @@ def behind(plane: ControlPlane, faulty: FaultyApiServer) -> Iterator[ActingRepli
         yield replica
 
 
-def floor(replica: ActingReplica, namespace: str, asked: int | None) -> Effected:
-    """What a cycle did to HPAs."""
-    return replica.cycle(namespace, asked)["floor"]
+def floor(replica: ActingReplica, namespace: str, count: int | None) -> Effected:
+    """Run a cycle and return its effect on HPAs."""
+    return replica.cycle(namespace, count)["floor"]
 
 
-def told(plane: ControlPlane, namespace: str) -> Document:
-    """What of the HPA is its owner's."""
-    found = plane.api.read(HPA, "web", namespace)
-    return {"spec": found["spec"], "annotations": found["metadata"].get("annotations")}
+def owners_part(plane: ControlPlane, namespace: str) -> Document:
+    """Return the parts of the HPA that are its owner's."""
+    hpa = plane.api.read(HPA, "web", namespace)
+    return {"spec": hpa["spec"], "annotations": hpa["metadata"].get("annotations")}
 
 
 def written(plane: ControlPlane, namespace: str) -> list[AuditedWrite]:
     """Writes that were carried out."""
-    return [one for one in audited(plane.folder, "horizontalpodautoscalers", namespace) if one.status == 200]
+    return [write for write in audited(plane.folder, "horizontalpodautoscalers", namespace) if write.status == 200]
 
 
 def minimum(plane: ControlPlane, namespace: str) -> int:
@@ -96,7 +96,7 @@ def minimum(plane: ControlPlane, namespace: str) -> int:
 @pytest.mark.parametrize("step", STEPS)
 def test_a_leader_killed_within_a_write(plane: ControlPlane, web: str, step: str) -> None:
     """The next one finds what was done, does the rest, and in the end the HPA is its owner's."""
-    before, restoring = told(plane, web), step.startswith("between")
+    before, restoring = owners_part(plane, web), step.startswith("between")
     with ExitStack() as parts:
         if restoring:
             replica = ActingReplica(plane, parts, FLOOR)
@@ -118,9 +118,9 @@ def test_a_leader_killed_within_a_write(plane: ControlPlane, web: str, step: str
             plane.api.merge(HPA, "web", {"metadata": {"annotations": {MODE: "publish"}}}, web)
             floor(replica, web, 5)
             plane.api.merge(HPA, "web", {"metadata": {"annotations": {MODE: None}}}, web)
-    after = told(plane, web)
+    after = owners_part(plane, web)
     assert (after["spec"], after["annotations"] or None) == (before["spec"], before["annotations"] or None)
-    counts = [one.min_replicas for one in written(plane, web) if one.min_replicas]
+    counts = [write.min_replicas for write in written(plane, web) if write.min_replicas]
     assert counts == [5, 1]
 
 
@@ -134,24 +134,24 @@ STORMS = {
 }
 
 
-@pytest.mark.parametrize(("status", "method", "said"), STORMS.values(), ids=STORMS)
+@pytest.mark.parametrize(("status", "method", "reason"), STORMS.values(), ids=STORMS)
 def test_a_storm_of_refusals_is_a_line_and_over_with_the_storm(
-    plane: ControlPlane, faulty: FaultyApiServer, behind: ActingReplica, web: str, status: int, method: str, said: str
+    plane: ControlPlane, faulty: FaultyApiServer, behind: ActingReplica, web: str, status: int, method: str, reason: str
 ) -> None:
-    def refused(asked: Asked) -> int:
-        return status if "horizontalpodautoscalers" in asked.path and method in {"", asked.method} else 0
+    def refused(request: Asked) -> int:
+        return status if "horizontalpodautoscalers" in request.path and method in {"", request.method} else 0
 
-    before = told(plane, web)
+    before = owners_part(plane, web)
     faulty.fault = refused
     for _ in range(3):
-        found = floor(behind, web, 5)
-        assert found.writes.get(("raise", "written"), 0) == 0
-        assert any(said in line for line in found.failures), found.failures
+        effect = floor(behind, web, 5)
+        assert effect.writes.get(("raise", "written"), 0) == 0
+        assert any(reason in line for line in effect.failures), effect.failures
     assert faulty.refused <= 3 * 2  # each cycle asks once, and once more after a conflict
-    assert told(plane, web) == before
+    assert owners_part(plane, web) == before
     faulty.mended()
     assert floor(behind, web, 5).writes["raise", "written"] == 1
-    assert [one.min_replicas for one in written(plane, web)] == [5]
+    assert [write.min_replicas for write in written(plane, web)] == [5]
 
 
 def test_an_answer_that_is_lost_is_no_second_write(
@@ -160,26 +160,27 @@ def test_an_answer_that_is_lost_is_no_second_write(
     """The write arrives, and its answer is a fault of what lies between."""
     passed: list[str] = []
 
-    def lost(asked: Asked) -> int:
-        if asked.method != "PATCH" or "horizontalpodautoscalers" not in asked.path or passed:
+    def lost(request: Asked) -> int:
+        if request.method != "PATCH" or "horizontalpodautoscalers" not in request.path or passed:
             return 0
-        if faulty.passed_on(asked).status != 200:  # the HPA controller wrote its status meanwhile, and no write arrived
+        # Where the HPA controller wrote its status meanwhile, no write arrives.
+        if faulty.passed_on(request).status != 200:
             return 0
-        passed.append(asked.path)
+        passed.append(request.path)
         return 504
 
     faulty.fault = lost
     assert floor(behind, web, 5).writes["raise", "failed"] == 1
     assert ("raise", "written") not in floor(behind, web, 5).writes
-    assert [one.min_replicas for one in written(plane, web)] == [5]
+    assert [write.min_replicas for write in written(plane, web)] == [5]
     assert plane.api.read(HPA, "web", web)["metadata"]["annotations"][BEFORE] == "1"
 
 
 def at_the_write(faulty: FaultyApiServer, happens: object) -> None:
     """Let something happen to the cluster just before the first write arrives."""
 
-    def once(asked: Asked) -> None:
-        if asked.method == "PATCH" and "horizontalpodautoscalers" in asked.path:
+    def once(request: Asked) -> None:
+        if request.method == "PATCH" and "horizontalpodautoscalers" in request.path:
             faulty.before = lambda _: None
             happens()  # type: ignore[operator]
 
@@ -191,8 +192,8 @@ def test_an_hpa_that_is_deleted_before_the_write_arrives_stays_deleted(
 ) -> None:
     """Server-side apply would make one: the uid that it names is not there any more."""
     at_the_write(faulty, lambda: plane.api.delete(HPA, "web", web))
-    found = floor(behind, web, 5)
-    assert len(found.failures) == 1
+    effect = floor(behind, web, 5)
+    assert len(effect.failures) == 1
     assert not plane.api.has(HPA, "web", web)
     assert floor(behind, web, 5).failures == ()
 
@@ -222,7 +223,7 @@ def test_an_owner_who_lowers_the_maximum_under_the_floor_is_refused_by_the_api_s
     assert minimum(plane, web) == 4
     with pytest.raises(RefusedError, match="422"):
         plane.api.merge(HPA, "web", {"spec": {"maxReplicas": 3}}, web)
-    assert {one.status for one in audited(plane.folder, "horizontalpodautoscalers", web)} <= {200, 409}
+    assert {write.status for write in audited(plane.folder, "horizontalpodautoscalers", web)} <= {200, 409}
 
 
 def test_a_workload_scaled_to_zero_by_hand_stays_there_whatever_its_floor(plane: ControlPlane, web: str) -> None:
@@ -250,9 +251,9 @@ def test_a_right_that_is_removed_at_run_time_is_named_and_missed_no_longer_than_
         binding = plane.api.read("ClusterRoleBinding", "forecaster-floor")
         plane.api.delete("ClusterRoleBinding", "forecaster-floor")
         try:
-            wait_until(lambda: any("403" in one for one in floor(replica, web, 4).failures), what="the refusal")
+            wait_until(lambda: any("403" in failure for failure in floor(replica, web, 4).failures), what="the refusal")
             lost = floor(replica, web, 5)
-            assert any("is forbidden" in one for one in lost.failures), lost.failures
+            assert any("is forbidden" in failure for failure in lost.failures), lost.failures
         finally:
             del binding["metadata"]["resourceVersion"]
             plane.api.create(binding)
@@ -264,11 +265,11 @@ def test_a_leader_that_is_cut_off_writes_nothing_after_its_renewal_deadline(
     plane: ControlPlane, faulty: FaultyApiServer, behind: ActingReplica, web: str
 ) -> None:
     floor(behind, web, 3)
-    faulty.fault = lambda asked: 503 if "leases" in asked.path else 0
+    faulty.fault = lambda request: 503 if "leases" in request.path else 0
     cut = time.monotonic()
     wait_until(lambda: not behind.actuators.election.leading(), what="the end of the lead")
     assert time.monotonic() - cut <= WRITE_SECONDS + 1.0
-    found = floor(behind, web, 8)
-    assert found.writes == {}
-    assert any("503" in one for one in found.failures)
-    assert [one.min_replicas for one in written(plane, web)] == [3]
+    effect = floor(behind, web, 8)
+    assert effect.writes == {}
+    assert any("503" in failure for failure in effect.failures)
+    assert [write.min_replicas for write in written(plane, web)] == [3]

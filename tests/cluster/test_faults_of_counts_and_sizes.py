@@ -37,7 +37,7 @@ BOUNDS = {"min_replicas": 1, "max_replicas": 20}
 
 
 class Mode(NamedTuple):
-    """What is written in a mode, and where."""
+    """The part that a mode writes, and the objects on which it writes it."""
 
     part: str
     settings: dict[str, Any]
@@ -125,8 +125,13 @@ def marks(plane: ControlPlane, namespace: str) -> set[str]:
     objects: list[Document] = [plane.api.read("Deployment", "web", namespace)]
     for path in (f"/apis/apps/v1/namespaces/{namespace}/replicasets", f"/api/v1/namespaces/{namespace}/pods"):
         objects += plane.api.get(path)["items"]
-    found = {key for one in objects for part in ("labels", "annotations") for key in one["metadata"].get(part) or {}}
-    return {key for key in found if key.startswith("forecaster.dev/")}
+    keys = {
+        key
+        for document in objects
+        for part in ("labels", "annotations")
+        for key in document["metadata"].get(part) or {}
+    }
+    return {key for key in keys if key.startswith("forecaster.dev/")}
 
 
 def until_written(plane: ControlPlane, replica: ActingReplica, mode: Mode, namespace: str) -> None:
@@ -141,10 +146,10 @@ def until_written(plane: ControlPlane, replica: ActingReplica, mode: Mode, names
 def give_back(plane: ControlPlane, replica: ActingReplica, namespace: str) -> None:
     """`forecaster release`, and the cluster is as before."""
     client = ApiClient(client_config_source(plane.account("forecaster", NAMESPACE)))
-    now, here = datetime.now(UTC), {"expired": False, "dry_run": False, "at_once": True}
-    lines = [*released_objects(client, replica.settings, now, **here, chosen=lambda one, _: one == namespace)]
+    now, options = datetime.now(UTC), {"expired": False, "dry_run": False, "at_once": True}
+    lines = [*released_objects(client, replica.settings, now, **options, chosen=lambda space, _: space == namespace)]
     client.close()
-    assert [one.done for one in lines] == [True]
+    assert [line.done for line in lines] == [True]
     wait_until(lambda: value(plane, namespace) == OWN, what="the owner's value")
     assert marks(plane, namespace) == set()
 
@@ -161,15 +166,15 @@ def test_a_storm_of_refusals_changes_nothing_and_is_over_with_the_storm(
     *,
     only_second: bool,
 ) -> None:
-    def refused(asked: Asked) -> int:
-        path = asked.path.partition("?")[0]
+    def refused(request: Asked) -> int:
+        path = request.path.partition("?")[0]
         concerned = mode.objects in path and (path.endswith(mode.step) or not only_second)
-        return status if asked.method == "PATCH" and concerned else 0
+        return status if request.method == "PATCH" and concerned else 0
 
     faulty.fault = refused
-    found = mode.cycle(behind, web)
-    assert not [key for key in found.writes if key[1] == "written"]
-    assert any(str(status) in line for line in found.failures), found
+    effect = mode.cycle(behind, web)
+    assert not [key for key in effect.writes if key[1] == "written"]
+    assert any(str(status) in line for line in effect.failures), effect
     assert value(plane, web) == OWN
     faulty.mended()
     until_written(plane, behind, mode, web)
@@ -183,7 +188,7 @@ def test_a_right_that_is_removed_at_run_time_is_named_and_loses_no_owners_value(
     binding = plane.api.read("ClusterRoleBinding", mode.role)
     plane.api.delete("ClusterRoleBinding", mode.role)
     try:
-        wait_until(lambda: any("403" in one for one in mode.cycle(behind, web).failures), what="the refusal")
+        wait_until(lambda: any("403" in failure for failure in mode.cycle(behind, web).failures), what="the refusal")
     finally:
         del binding["metadata"]["resourceVersion"]
         plane.api.create(binding)

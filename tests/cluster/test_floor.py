@@ -60,17 +60,17 @@ class Replica:
         acting = {"kubeconfig": str(plane.account("forecaster", NAMESPACE))}
         given = {"acting": acting, "floor": {"enabled": True}, "policy": {"mode": mode}}
         self.settings = parse(given, "test")
-        found = actuators(self.settings, structlog.get_logger(), parts)
-        assert found is not None
-        assert isinstance(found.parts["floor"], FloorActuator)
-        self.actuator = found.parts["floor"]
-        self.fence = found.election
+        built = actuators(self.settings, structlog.get_logger(), parts)
+        assert built is not None
+        assert isinstance(built.parts["floor"], FloorActuator)
+        self.actuator = built.parts["floor"]
+        self.fence = built.election
         self.publisher = RecordPublisher(self.settings.policies, {"floor": self.actuator})
 
     def until_leading(self) -> None:
         wait_until(self.fence.leading, what="the Lease")
 
-    def cycle(self, namespace: str, asked: int | None, *, at: datetime | None = None) -> Effected:
+    def cycle(self, namespace: str, count: int | None, *, at: datetime | None = None) -> Effected:
         """One cycle for the Deployment `web`; None: nothing is known."""
         now = at or datetime.now(UTC)
         view = signal_view("cpu", now)
@@ -78,10 +78,10 @@ class Replica:
             WorkloadId(namespace, "Deployment", "web"),
             at=now,
             now=1,
-            replicas=asked,
-            reason=Reason.FORECAST if asked else Reason.NO_DATA,
+            replicas=count,
+            reason=Reason.FORECAST if count else Reason.NO_DATA,
         )
-        view = replace(view, forecast_replicas=asked)
+        view = replace(view, forecast_replicas=count)
         self.publisher.publish(now, [replace(decided, signals=(view,), clamps=())])
         return self.actuator.act(now)
 
@@ -109,11 +109,11 @@ def reason(api: Api, namespace: str) -> str:
     return str(api.condition(HPA, "web", "ScalingActive", namespace).get("reason"))
 
 
-def told(api: Api, namespace: str) -> Document:
-    """What of an HPA is the owner's."""
-    found = api.read(HPA, "web", namespace)
-    meta = found["metadata"]
-    return {"spec": found["spec"], "labels": meta.get("labels"), "annotations": meta.get("annotations")}
+def owners_part(api: Api, namespace: str) -> Document:
+    """Return the parts of an HPA that are its owner's."""
+    hpa = api.read(HPA, "web", namespace)
+    meta = hpa["metadata"]
+    return {"spec": hpa["spec"], "labels": meta.get("labels"), "annotations": meta.get("annotations")}
 
 
 def managers(api: Api, namespace: str) -> set[str]:
@@ -131,9 +131,9 @@ def test_pods_are_there_within_one_sync_although_the_metric_cannot_be_read(
     leader.cycle(web, 6)
     print(f"a look, a write and its Event: {time.monotonic() - began:.3f} s")  # noqa: T201
     wait_until(lambda: replicas(plane.api, "web", web).ready == 6, what="six pods")
-    found = plane.api.read(HPA, "web", web)
-    assert found["metadata"]["annotations"][BEFORE] == "1"
-    assert found["metadata"]["labels"] == {LABEL: "raised"}
+    hpa = plane.api.read(HPA, "web", web)
+    assert hpa["metadata"]["annotations"][BEFORE] == "1"
+    assert hpa["metadata"]["labels"] == {LABEL: "raised"}
     assert reason(plane.api, web) == "FailedGetExternalMetric"
     assert [message.partition(";")[0] for reason, message in events(plane.api, web) if reason == "FloorRaised"] == [
         "minReplicas 1 → 5: the forecast asks for 6. the forecast asks for 5, the measured demand for 4",
@@ -144,45 +144,45 @@ def test_pods_are_there_within_one_sync_although_the_metric_cannot_be_read(
 def test_a_floor_is_raised_as_far_as_the_quota_of_its_namespace_goes_and_no_pod_is_refused(
     plane: ControlPlane, leader: Replica, web: str
 ) -> None:
-    """Of pods that request 100m each four fit."""
+    """Four pods fit, of those that request 100m each."""
     quota = {"kind": "ResourceQuota", "metadata": {"name": "team"}, "spec": {"hard": {"requests.cpu": "450m"}}}
     plane.kubectl("apply", f"--namespace={web}", "-f-", given=yaml.safe_dump({"apiVersion": "v1", **quota}))
     used = f"/api/v1/namespaces/{web}/resourcequotas/team"
 
-    def told(amount: str) -> bool:
-        found: Document = plane.api.get(used).get("status", {}).get("used", {})
-        return bool(found.get("requests.cpu") == amount)
+    def counts_as_used(amount: str) -> bool:
+        amounts: Document = plane.api.get(used).get("status", {}).get("used", {})
+        return bool(amounts.get("requests.cpu") == amount)
 
     def watched() -> bool:
         quotas = leader.actuator.headroom().admission(web).quotas or ()
-        return [dict(one.used) for one in quotas] == [{"requests.cpu": 100}]
+        return [dict(quota.used) for quota in quotas] == [{"requests.cpu": 100}]
 
     wait_until(watched, what="the quota, and what is used of it")
     wait_until(lambda: bool(leader.cycle(web, 6).writes), what="a floor")
     assert plane.api.read(HPA, "web", web)["spec"]["minReplicas"] == 4
     wait_until(lambda: replicas(plane.api, "web", web) == (4, 4), what="the pods that fit")
-    wait_until(lambda: told("400m"), what="the quota")
+    wait_until(lambda: counts_as_used("400m"), what="the quota")
 
     def refused() -> bool:
-        found = leader.cycle(web, 6)
-        assert not found.writes
-        return found.states["quota"] == 1
+        effect = leader.cycle(web, 6)
+        assert not effect.writes
+        return effect.states["quota"] == 1
 
     wait_until(refused, what="the refusal by the quota")
-    told_by_others = plane.api.get(f"/api/v1/namespaces/{web}/events")["items"]
-    assert "FailedCreate" not in {one["reason"] for one in told_by_others}
+    all_events = plane.api.get(f"/api/v1/namespaces/{web}/events")["items"]
+    assert "FailedCreate" not in {event["reason"] for event in all_events}
 
 
 def test_another_mode_leaves_the_hpa_as_it_was_and_its_fields_free(
     plane: ControlPlane, leader: Replica, web: str
 ) -> None:
-    before = told(plane.api, web)
+    before = owners_part(plane.api, web)
     leader.cycle(web, 4)
-    assert told(plane.api, web) != before
+    assert owners_part(plane.api, web) != before
     plane.api.merge(HPA, "web", {"metadata": {"annotations": {MODE: "publish"}}}, web)
     assert leader.cycle(web, 4).writes["restore", "written"] == 1
     plane.api.merge(HPA, "web", {"metadata": {"annotations": {MODE: None}}}, web)
-    assert told(plane.api, web) == before
+    assert owners_part(plane.api, web) == before
     assert "forecaster" not in managers(plane.api, web)
     manifest = external_hpa("web", target="1", most=10)
     manifest["spec"] = {key: manifest["spec"][key] for key in ("maxReplicas", "scaleTargetRef")} | {"minReplicas": 3}
@@ -195,28 +195,28 @@ def test_the_cron_jobs_command_ends_floors_that_were_not_renewed(
     plane: ControlPlane, leader: Replica, web: str
 ) -> None:
     """The service is gone: only this command is left, with its own account and rights."""
-    before = told(plane.api, web)
+    before = owners_part(plane.api, web)
     leader.cycle(web, 4)
     assert run_release(plane) == ""
     leader.cycle(web, 5, at=datetime.now(UTC) - timedelta(minutes=16))
     assert f"HPA {web}/web: minReplicas 1, was 5: its expiry has passed" in run_release(plane)
-    assert told(plane.api, web) == before
+    assert owners_part(plane.api, web) == before
     assert ("FloorRestored", "minReplicas 5 → 1: its expiry has passed") in events(plane.api, web)
 
 
 def test_release_ends_all_floors_but_those_of_other_names(plane: ControlPlane, leader: Replica, web: str) -> None:
-    before = told(plane.api, web)
+    before = owners_part(plane.api, web)
     leader.cycle(web, 4)
     assert run_release(plane, "release", "--dry-run", f"{web}/web").startswith(f"HPA {web}/web: minReplicas 1, was 4")
     assert run_release(plane, "release", f"{web}/other") == ""
-    assert told(plane.api, web)["spec"]["minReplicas"] == 4
+    assert owners_part(plane.api, web)["spec"]["minReplicas"] == 4
     assert run_release(plane, "release", f"{web}/*").startswith(f"HPA {web}/web: minReplicas 1, was 4")
-    assert told(plane.api, web) == before
+    assert owners_part(plane.api, web) == before
     assert "forecaster" not in managers(plane.api, web)
 
 
 def run_release(plane: ControlPlane, *arguments: str) -> str:
-    """What the CronJob runs with its account, or another command with that of the service."""
+    """Run the CronJob's command with its account, or another command with the account of the service."""
     job = plane.api.get(f"/apis/batch/v1/namespaces/{NAMESPACE}/cronjobs/forecaster-release")
     (container,) = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
     account = "forecaster" if arguments else "forecaster-release"
@@ -231,15 +231,15 @@ def test_a_second_writer_keeps_its_value_and_is_told_of_it(plane: ControlPlane, 
     leader.cycle(web, 5)
     plane.api.merge(HPA, "web", {"spec": {"minReplicas": 3}}, web)
     assert leader.cycle(web, 5).writes["yield", "written"] == 1
-    found = leader.cycle(web, 5)
-    assert found.writes == {}
-    assert found.states["second-writer"] == 1
+    effect = leader.cycle(web, 5)
+    assert effect.writes == {}
+    assert effect.states["second-writer"] == 1
     hpa = plane.api.read(HPA, "web", web)
     assert hpa["spec"]["minReplicas"] == 3
     assert hpa["metadata"]["labels"] == {LABEL: "backed-off"}
     assert [reason for reason, _ in events(plane.api, web)] == ["FloorBackedOff", "FloorRaised"]
     assert run_release(plane, "release", f"{web}/web")
-    assert told(plane.api, web)["labels"] is None
+    assert owners_part(plane.api, web)["labels"] is None
 
 
 def test_an_owner_who_applies_the_same_manifest_again_is_one(plane: ControlPlane, leader: Replica, web: str) -> None:
@@ -260,7 +260,7 @@ class Dying(ApiClient):
 
 
 def test_a_leader_that_dies_within_a_restoring_loses_no_value(plane: ControlPlane, leader: Replica, web: str) -> None:
-    before = told(plane.api, web)
+    before = owners_part(plane.api, web)
     leader.cycle(web, 5)
     source = client_config_source(plane.account("forecaster", NAMESPACE))
     dying = replace(leader.actuator, autoscalers=Autoscalers(Dying(source).configured()))
@@ -270,7 +270,7 @@ def test_a_leader_that_dies_within_a_restoring_loses_no_value(plane: ControlPlan
     assert plane.api.read(HPA, "web", web)["metadata"]["labels"] == {LABEL: "restored"}
     assert leader.cycle(web, 5).writes["forget", "written"] == 1
     plane.api.merge(HPA, "web", {"metadata": {"annotations": {MODE: None}}}, web)
-    assert told(plane.api, web) == before
+    assert owners_part(plane.api, web) == before
     assert "forecaster" not in managers(plane.api, web)
 
 
@@ -288,7 +288,7 @@ class Hasty(ApiClient):
 
 
 def test_a_status_between_our_writes_leaves_no_mark_behind(plane: ControlPlane, leader: Replica, web: str) -> None:
-    before, autoscalers = told(plane.api, web), leader.actuator.autoscalers
+    before, autoscalers = owners_part(plane.api, web), leader.actuator.autoscalers
     leader.cycle(web, 5)
     source = client_config_source(plane.account("forecaster", NAMESPACE))
     hasty = Hasty(
@@ -299,7 +299,7 @@ def test_a_status_between_our_writes_leaves_no_mark_behind(plane: ControlPlane, 
     assert leader.cycle(web, 5).writes["restore", "written"] == 1
     leader.actuator.autoscalers = autoscalers
     plane.api.merge(HPA, "web", {"metadata": {"annotations": {MODE: None, "beside/us": None}}}, web)
-    assert told(plane.api, web) == before
+    assert owners_part(plane.api, web) == before
     assert "forecaster" not in managers(plane.api, web)
 
 
@@ -315,27 +315,27 @@ def test_a_leader_that_dies_before_the_answer_loses_no_value_and_is_not_repeated
     plane: ControlPlane, leader: Replica, web: str
 ) -> None:
     source = client_config_source(plane.account("forecaster", NAMESPACE))
-    before, autoscalers = told(plane.api, web), leader.actuator.autoscalers
+    before, autoscalers = owners_part(plane.api, web), leader.actuator.autoscalers
     leader.actuator.autoscalers = Autoscalers(Mute(source).configured())
     assert leader.cycle(web, 5).writes["raise", "failed"] == 1
     leader.actuator.autoscalers, leader.actuator.memory = autoscalers, {}
     marks = plane.api.read(HPA, "web", web)["metadata"]["annotations"]
     assert ("raise", "written") not in leader.cycle(web, 5).writes
-    found = plane.api.read(HPA, "web", web)
-    assert (found["spec"]["minReplicas"], found["metadata"]["annotations"]) == (5, marks)
+    hpa = plane.api.read(HPA, "web", web)
+    assert (hpa["spec"]["minReplicas"], hpa["metadata"]["annotations"]) == (5, marks)
     run_release(plane, "release", f"{web}/web")
-    assert told(plane.api, web) == before
+    assert owners_part(plane.api, web) == before
 
 
 def test_a_dry_run_changes_nothing_and_is_judged_by_the_api_server(plane: ControlPlane, web: str) -> None:
     before = plane.api.read(HPA, "web", web)
     source = client_config_source(plane.account("forecaster", NAMESPACE))
-    (one,) = [each for each in Autoscalers(ApiClient(source)).listed() if each.namespace == web]
+    (hpa,) = [each for each in Autoscalers(ApiClient(source)).listed() if each.namespace == web]
     dry = Autoscalers(ApiClient(source), dry_run=True)
     floor = WrittenFloor(1, datetime.now(UTC) + timedelta(minutes=15))
-    dry.write(Write(one, Change.RAISE, 4, "a test", floor))
+    dry.write(Write(hpa, Change.RAISE, 4, "a test", floor))
     with pytest.raises(ApiError, match="maxReplicas"):
-        dry.write(Write(one, Change.RAISE, 11, "a test", floor))
+        dry.write(Write(hpa, Change.RAISE, 11, "a test", floor))
     assert plane.api.read(HPA, "web", web) == before
 
 
@@ -397,7 +397,7 @@ class TestElection:
         plane.kubectl("annotate", "lease", "forecaster", f"--namespace={NAMESPACE}", "forecaster.dev/pause=true")
         try:
             assert "writes are paused" in run_release(plane)
-            assert told(plane.api, web)["spec"]["minReplicas"] == 5
+            assert owners_part(plane.api, web)["spec"]["minReplicas"] == 5
         finally:
             plane.kubectl("annotate", "lease", "forecaster", f"--namespace={NAMESPACE}", "forecaster.dev/pause-")
         assert f"HPA {web}/web: minReplicas 1, was 5" in run_release(plane)
@@ -414,11 +414,11 @@ def test_the_service_itself_leads_undoes_what_is_no_longer_wanted_and_gives_the_
     misread = yaml.safe_dump(external_hpa("web", target="1", signal="cpus") | {"metadata": {"name": "odd"}})
     plane.kubectl("apply", f"--namespace={other}", "-f-", given=misread)
     component = yaml.safe_load((ROOT / "deploy" / "components" / "floor" / "settings.yaml").read_text())
-    here = {"kubeconfig": str(plane.account("forecaster", NAMESPACE))}
+    rights = {"kubeconfig": str(plane.account("forecaster", NAMESPACE))}
     settings = {
         **component,
-        "acting": component["acting"] | here,
-        "kubernetes": here,  # HPAs are watched
+        "acting": component["acting"] | rights,
+        "kubernetes": rights,  # HPAs are watched
         "policy": {"mode": "floor"},
         "prometheus": {"url": "http://127.0.0.1:9", "retries": 0},
         "serving": {"enabled": False},
@@ -430,15 +430,15 @@ def test_the_service_itself_leads_undoes_what_is_no_longer_wanted_and_gives_the_
     reached, fence.leases = fence.leases, CutOff()
     plane.api.merge("Lease", "forecaster", {"spec": {"holderIdentity": None}}, NAMESPACE)  # its first cycle leads
     with (tmp_path / "log").open("wb") as log, subprocess.Popen(command, stderr=log) as process:
-        wait_until(lambda: told(plane.api, other)["spec"]["minReplicas"] == 1, what="the undo")
+        wait_until(lambda: owners_part(plane.api, other)["spec"]["minReplicas"] == 1, what="the undo")
         wait_until(lambda: "MetricMisread" in dict(events(plane.api, other)), what="the Event of the misread HPA")
         process.terminate()
     assert process.returncode == 0, (tmp_path / "log").read_text()
     assert plane.api.read(HPA, "web", web)["spec"]["minReplicas"] == 5
     assert "holderIdentity" not in plane.api.read("Lease", "forecaster", NAMESPACE)["spec"]
-    said = (tmp_path / "log").read_bytes()
-    assert b'"event": "cluster_write"' in said
-    assert b"cycle_failed" not in said
+    logged = (tmp_path / "log").read_bytes()
+    assert b'"event": "cluster_write"' in logged
+    assert b"cycle_failed" not in logged
     fence.leases = reached
     leader.until_leading()
 

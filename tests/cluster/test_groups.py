@@ -98,10 +98,10 @@ def autoscaler() -> Document:
     return manifest
 
 
-def wanted(plane: ControlPlane, namespace: str) -> int:
-    """How many groups are asked for."""
-    found = plane.api.get(f"/apis/{GROUP}/v1/namespaces/{namespace}/{PLURAL}/llm")
-    return int(found["spec"]["replicas"])
+def desired(plane: ControlPlane, namespace: str) -> int:
+    """Number of groups that the object asks for."""
+    document = plane.api.get(f"/apis/{GROUP}/v1/namespaces/{namespace}/{PLURAL}/llm")
+    return int(document["spec"]["replicas"])
 
 
 @pytest.fixture
@@ -110,28 +110,28 @@ def replica(plane: ControlPlane) -> Iterator[ActingReplica]:
     with ExitStack() as parts:
         live = parts.enter_context(watched(plane.account("forecaster", NAMESPACE)))
         given = {"floor": {"enabled": True}, "scale": {"enabled": True}, "policy": {"mode": "floor"}}
-        found = ActingReplica(plane, parts, given, live)
-        found.until_leading()
-        yield found
+        built = ActingReplica(plane, parts, given, live)
+        built.until_leading()
+        yield built
 
 
 def test_the_hpa_of_a_group_is_that_of_its_leaders(plane: ControlPlane, groups: str) -> None:
     with watched(plane.account("forecaster", NAMESPACE)) as live:
-        found = live.inventory(datetime.now(UTC), ["StatefulSet"], re.compile(groups))
-    (llm,) = found.workloads
+        inventory = live.inventory(datetime.now(UTC), ["StatefulSet"], re.compile(groups))
+    (llm,) = inventory.workloads
     assert llm.id == WorkloadId(groups, "StatefulSet", "llm")
     assert llm.autoscaler is not None
     assert (llm.autoscaler.name, llm.autoscaler.max_replicas) == ("llm", 10)
-    assert [(one.metric, one.signal) for one in llm.autoscaler.targets] == [("forecaster_demand", "cpu")]
+    assert [(target.metric, target.signal) for target in llm.autoscaler.targets] == [("forecaster_demand", "cpu")]
     assert (llm.replicas, llm.resources.cpu_request) == (2, 0.1)
-    assert found.faults == ()
+    assert inventory.faults == ()
 
 
 def test_a_floor_raises_the_groups_ahead_of_the_load(plane: ControlPlane, groups: str, replica: ActingReplica) -> None:
     wait_until(lambda: plane.api.condition(HPA, "llm", "AbleToScale", groups) != {}, what="the HPA")
     replica.cycle(groups, 5, name="llm", kind="StatefulSet")
     assert plane.api.read(HPA, "llm", groups)["spec"]["minReplicas"] == 5
-    wait_until(lambda: wanted(plane, groups) == 5, what="five groups")
+    wait_until(lambda: desired(plane, groups) == 5, what="five groups")
 
 
 def test_the_leaders_are_never_scaled_beside_the_controller_of_their_group(plane: ControlPlane, groups: str) -> None:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 pytestmark = [pytest.mark.usefixtures("serving"), pytest.mark.slow]
 
 IN_TIME, ROUNDS = 4, 16
-"""So many changes in time are wanted, out of so many at most: others may want the cores just then, but not always."""
+"""Changes that must be in time, and tries at most: others may want the cores just then, but not always."""
 PER_REPLICA = 0.5
 PLAYED_AGO = timedelta(hours=9)
 """A table of the future is not served: the ramp is played in the past of the real clock."""
@@ -88,17 +88,17 @@ def test_a_metric_that_is_published_changes_the_count_within_a_sync_and_a_second
     raise AssertionError(f"{len(late)} of {ROUNDS} changes came too late: {late}")
 
 
-def until_desired(api: Api, namespace: str, wanted: dict[str, int], begin: float) -> dict[str, float]:
-    """Seconds from `begin` until each HPA wanted its count."""
+def until_desired(api: Api, namespace: str, counts: dict[str, int], begin: float) -> dict[str, float]:
+    """Seconds from `begin` until each HPA asked for its count."""
     waits: dict[str, float] = {}
 
     def all_seen() -> bool:
-        for name in wanted.keys() - waits.keys():
-            if desired(api, namespace, name) == wanted[name]:
+        for name in counts.keys() - waits.keys():
+            if desired(api, namespace, name) == counts[name]:
                 waits[name] = time.monotonic() - begin
-        return len(waits) == len(wanted)
+        return len(waits) == len(counts)
 
-    wait_until(all_seen, what=f"{wanted}")
+    wait_until(all_seen, what=f"{counts}")
     return waits
 
 
@@ -123,7 +123,7 @@ def test_the_example_scales_up_by_the_forecast_while_cpu_cannot_be_read(deployed
 
 
 class Minute(NamedTuple):
-    """What the HPA wanted, and what the recorded load needed in that minute."""
+    """Replicas that the HPA asked for, and replicas that the recorded load needed in that minute."""
 
     at: datetime
     granted: int
@@ -145,13 +145,13 @@ def test_it_scales_up_before_a_recorded_ramp_arrives_and_back_after_it(deployed:
         fall = [minute(service, week, deployed, now + FALL_IN + k * MINUTE) for k in range(0, 61, 6)]
     half = (rise[0].needed + rise[-1].needed) // 2
     assert rise[0].needed <= half / 1.5, "this is no ramp"
-    early = first(rise, lambda one: one.needed >= half) - first(rise, lambda one: one.granted >= half)
-    assert early >= 2 * MINUTE, [tuple(one) for one in rise]
-    assert fall[-1].granted <= half, [tuple(one) for one in fall]
+    early = first(rise, lambda each: each.needed >= half) - first(rise, lambda each: each.granted >= half)
+    assert early >= 2 * MINUTE, [tuple(each) for each in rise]
+    assert fall[-1].granted <= half, [tuple(each) for each in fall]
 
 
 def first(minutes: list[Minute], met: object) -> datetime:
-    return next(one.at for one in minutes if met(one))  # type: ignore[operator]
+    return next(each.at for each in minutes if met(each))  # type: ignore[operator]
 
 
 def service_at(now: datetime, url: str, deployed: Deployed, parts: ExitStack) -> Service:
@@ -163,8 +163,8 @@ def service_at(now: datetime, url: str, deployed: Deployed, parts: ExitStack) ->
         "policy": {"mode": "publish", "horizontal": {"gate": False}},  # no day to prove itself
     }
     settings = parse(given, "test")
-    kept = state_directory(settings.state)
-    return build_service(settings, kept, telemetry.logger(), parts, clock=lambda: now)
+    state = state_directory(settings.state)
+    return build_service(settings, state, telemetry.logger(), parts, clock=lambda: now)
 
 
 def minute(service: Service, week: Week, deployed: Deployed, at: datetime) -> Minute:
@@ -182,8 +182,8 @@ def asked_for(table: Path, at: datetime) -> int:
     reader = TableReader(table)
     reader.refresh()
     assert reader.table
-    asked = MetricRequest("shop", "checkout", signal="cpu", target=PER_REPLICA)
-    value = answer(reader.table, asked, moment_at(reader.table, at, None))
+    request = MetricRequest("shop", "checkout", signal="cpu", target=PER_REPLICA)
+    value = answer(reader.table, request, moment_at(reader.table, at, None))
     assert isinstance(value, OfferedValue)
     assert value.source in {"forecast", "measured"}
     return math.ceil(round(value.value, 3) / PER_REPLICA)

@@ -52,9 +52,9 @@ def deployed(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFacto
     """The base with both components of sizes, its certificate, and whom the webhook trusts."""
     folder = tmp_path_factory.mktemp("deployed")
     parts = {"resources": ["base"], "components": ["components/vertical", "components/initial"]}
-    found = {key: [os.path.relpath(ROOT / "deploy" / part, folder) for part in value] for key, value in parts.items()}
+    paths = {key: [os.path.relpath(ROOT / "deploy" / part, folder) for part in value] for key, value in parts.items()}
     head = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
-    (folder / "kustomization.yaml").write_text(yaml.safe_dump(head | found))
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(head | paths))
     table = publish(table_path(folder), at=datetime.now(UTC), mode="publish")
     made = Deployed(control_plane, folder, table=table, kustomization=folder)
     control_plane.until_allowed(f"{NAMESPACE}/forecaster", "patch", "pods")
@@ -64,7 +64,7 @@ def deployed(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFacto
 
 
 BOOST = {"startup_boost": 3, "startup_for": "1s"}
-"""As docs/vertical.md states it, for a shorter time."""
+"""The startup boost of docs/vertical.md, for a shorter time."""
 
 
 @pytest.fixture(scope="module")
@@ -112,7 +112,7 @@ def made(api: Api, name: str, namespace: str, count: int = 2, **changes: Documen
 def test_where_nothing_answers_yet_pods_are_made_as_they_are(
     deployed: Deployed, leader: ActingReplica, namespace: str
 ) -> None:
-    """It comes first: the service does not run before a test asks for it."""
+    """This test comes first: the service does not run before a test asks for it."""
     leader.cycle(namespace, 2, sizes=sized(0.3, 128))
     made(deployed.cluster.api, "web", namespace)
     assert requests(deployed.cluster.api, namespace) == ["100m", "100m"]
@@ -123,12 +123,12 @@ def test_new_pods_of_a_deployment_have_the_size_and_say_why(
     deployed: Deployed, leader: ActingReplica, namespace: str
 ) -> None:
     leader.cycle(namespace, 2, sizes=sized(0.3, 128))
-    for one in made(deployed.cluster.api, "web", namespace):
-        assert one["spec"]["containers"][0]["resources"] == {"requests": {"cpu": "300m", "memory": "128Mi"}}
-        assert one["metadata"]["labels"][LABEL] == "watched"
-        said = one["metadata"]["annotations"]
-        assert said[SIZE].startswith("app cpu 100m, memory 64Mi → app cpu 300m, memory 128Mi: sized for ")
-        assert '"cpu":"100m"' in said[BEFORE]
+    for pod in made(deployed.cluster.api, "web", namespace):
+        assert pod["spec"]["containers"][0]["resources"] == {"requests": {"cpu": "300m", "memory": "128Mi"}}
+        assert pod["metadata"]["labels"][LABEL] == "watched"
+        annotations = pod["metadata"]["annotations"]
+        assert annotations[SIZE].startswith("app cpu 100m, memory 64Mi → app cpu 300m, memory 128Mi: sized for ")
+        assert '"cpu":"100m"' in annotations[BEFORE]
     template = deployed.cluster.api.read("Deployment", "web", namespace)["spec"]["template"]
     assert template["spec"]["containers"][0]["resources"]["requests"] == {"cpu": "100m", "memory": "64Mi"}
 
@@ -147,7 +147,7 @@ def test_new_pods_that_state_their_resources_as_a_whole_have_the_sum_of_their_co
         "limits": {"cpu": "1", "memory": "384Mi"},
     }
     assert pod["metadata"]["annotations"][SIZE].startswith("the pod cpu 200m/400m, memory 128Mi/256Mi → the pod cpu ")
-    assert [one["resources"] for one in pod["spec"]["containers"]] == [{}, {}]
+    assert [container["resources"] for container in pod["spec"]["containers"]] == [{}, {}]
 
 
 @pytest.mark.usefixtures("answering")
@@ -158,13 +158,13 @@ def test_a_release_gives_running_pods_what_their_template_says(
     made(deployed.cluster.api, "web", namespace)
     wait_until(lambda: replicas(deployed.cluster.api, "web", namespace).ready == 2, what="two pods")
     with closing(ApiClient(client_config_source(deployed.account("forecaster")))) as client:
-        here = {"expired": False, "dry_run": False}
-        found = released_objects(
-            client, leader.settings, datetime.now(UTC), **here, chosen=lambda one, _: one == namespace
+        terms = {"expired": False, "dry_run": False}
+        lines = released_objects(
+            client, leader.settings, datetime.now(UTC), **terms, chosen=lambda space, _: space == namespace
         )
-        assert len([one for one in found if one.done]) == 2
+        assert len([line for line in lines if line.done]) == 2
     assert requests(deployed.cluster.api, namespace) == ["100m", "100m"]
-    assert not [one for one in pods(deployed.cluster.api, namespace) if LABEL in one["metadata"]["labels"]]
+    assert not [pod for pod in pods(deployed.cluster.api, namespace) if LABEL in pod["metadata"]["labels"]]
 
 
 @pytest.mark.usefixtures("answering")
@@ -176,12 +176,12 @@ def test_a_pod_that_restarts_with_its_size_gets_its_own_and_new_ones_keep_theirs
     (pod,) = made(api, "web", namespace, 1)
     wait_until(lambda: replicas(api, "web", namespace).ready == 1, what="the pod")
     (pod,) = pods(api, namespace)
-    statuses = [{**one, "restartCount": 2} for one in pod["status"]["containerStatuses"]]
+    statuses = [{**status, "restartCount": 2} for status in pod["status"]["containerStatuses"]]
     path = f"/api/v1/namespaces/{namespace}/pods/{pod['metadata']['name']}/status"
     body = {"status": {"containerStatuses": statuses}}
     assert api.ask("PATCH", path, body, content_type="application/merge-patch+json").is_success
-    found = leader.cycle(namespace, 1, at=datetime.now(UTC), sizes=sized(0.3, 32))
-    assert found["resize"].writes == {("roll-back", "written"): 1}
+    effects = leader.cycle(namespace, 1, at=datetime.now(UTC), sizes=sized(0.3, 32))
+    assert effects["resize"].writes == {("roll-back", "written"): 1}
     assert requests(api, namespace) == ["100m"]
     assert leader.cycle(namespace, 1, sizes=sized(0.3, 32))["initial"].states["rolled-back"] == 1
     api.merge("Deployment", "web", {"spec": {"replicas": 2}}, namespace)
@@ -198,8 +198,8 @@ def test_a_size_beyond_a_quota_or_a_limit_range_keeps_no_pod_from_being_made(
         ("limitranges", {"kind": "LimitRange", "spec": {"limits": [{"type": "Container", "max": {"cpu": "250m"}}]}}),
         ("resourcequotas", {"kind": "ResourceQuota", "spec": {"hard": {"requests.memory": "200Mi"}}}),
     ]
-    for resource, one in objects:
-        body = {"apiVersion": "v1", "metadata": {"name": "small"}, **one}
+    for resource, rule in objects:
+        body = {"apiVersion": "v1", "metadata": {"name": "small"}, **rule}
         assert api.ask("POST", f"/api/v1/namespaces/{namespace}/{resource}", body).is_success
     pods = leader.actuators.parts["resize"].pods  # type: ignore[attr-defined]
 
@@ -209,10 +209,10 @@ def test_a_size_beyond_a_quota_or_a_limit_range_keeps_no_pod_from_being_made(
 
     wait_until(known, what="the quota and the LimitRange")
     leader.cycle(namespace, 2, sizes=sized(0.3, 128))
-    found = made(api, "web", namespace, 2)
-    sizes = [one["spec"]["containers"][0]["resources"]["requests"] for one in found]
-    assert [one["cpu"] for one in sizes] == ["250m", "250m"]
-    assert all(64 <= int(one["memory"].removesuffix("Mi")) < 128 for one in sizes), sizes
+    created = made(api, "web", namespace, 2)
+    sizes = [pod["spec"]["containers"][0]["resources"]["requests"] for pod in created]
+    assert [size["cpu"] for size in sizes] == ["250m", "250m"]
+    assert all(64 <= int(size["memory"].removesuffix("Mi")) < 128 for size in sizes), sizes
 
 
 @pytest.mark.usefixtures("answering")
@@ -229,7 +229,7 @@ def test_pods_of_other_workloads_and_while_nothing_is_decided_are_made_as_they_a
     deployed: Deployed, leader: ActingReplica, namespace: str
 ) -> None:
     leader.cycle(namespace, 2, name="other", sizes=sized(0.3, 128))
-    assert [LABEL in one["metadata"]["labels"] for one in made(deployed.cluster.api, "web", namespace)] == [
+    assert [LABEL in pod["metadata"]["labels"] for pod in made(deployed.cluster.api, "web", namespace)] == [
         False,
         False,
     ]
@@ -297,9 +297,9 @@ def test_a_pod_whose_node_does_not_grant_its_size_goes_when_its_budget_lets_it(
     document = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "all"}, "spec": budget}
     budgets = f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets"
     assert api.ask("POST", budgets, document).is_success
-    kept = cycle(-8)
-    assert kept.writes == {("evict", "failed"): 1}
-    assert "disruption budget" in kept.failures[0]
+    refused = cycle(-8)
+    assert refused.writes == {("evict", "failed"): 1}
+    assert "disruption budget" in refused.failures[0]
     soon = cycle(-1)
     assert (soon.writes, soon.states["deferred"]) == ({}, 1)
     assert api.ask("DELETE", f"{budgets}/all").is_success
@@ -312,8 +312,8 @@ def test_a_pod_whose_node_does_not_grant_its_size_goes_when_its_budget_lets_it(
 
 def resized_only(api: Api, namespace: str) -> list[Document]:
     """Pods that were not made with their size."""
-    found = (one for one in pods(api, namespace) if BEFORE in one["metadata"].get("annotations", {}))
-    return [one for one in found if SIZE not in one["metadata"]["annotations"]]
+    changed = (pod for pod in pods(api, namespace) if BEFORE in pod["metadata"].get("annotations", {}))
+    return [pod for pod in changed if SIZE not in pod["metadata"]["annotations"]]
 
 
 def tried(api: Api, namespace: str) -> str:
@@ -321,8 +321,8 @@ def tried(api: Api, namespace: str) -> str:
     owner = {"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web-abc", "uid": "u", "controller": True}
     meta = {"name": "tried", "labels": {"pod-template-hash": "abc"}, "ownerReferences": [owner]}
     spec = deployment("web", 1)["spec"]["template"]["spec"]
-    found = api.create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}, namespace, dry_run=True)
-    return str(found["spec"]["containers"][0]["resources"]["requests"]["cpu"])
+    admitted = api.create({"apiVersion": "v1", "kind": "Pod", "metadata": meta, "spec": spec}, namespace, dry_run=True)
+    return str(admitted["spec"]["containers"][0]["resources"]["requests"]["cpu"])
 
 
 def trust(api: Api, bundle: str) -> None:
@@ -336,7 +336,7 @@ def test_a_pod_has_more_cpu_until_it_has_started(deployed: Deployed, leader: Act
     api, began = deployed.cluster.api, datetime.now(UTC)
 
     def limits() -> list[str]:
-        return [one["spec"]["containers"][0]["resources"]["limits"]["cpu"] for one in pods(api, namespace)]
+        return [pod["spec"]["containers"][0]["resources"]["limits"]["cpu"] for pod in pods(api, namespace)]
 
     leader.cycle(namespace, 2, name="slow")
     document = deployment("slow", 2)
@@ -345,14 +345,14 @@ def test_a_pod_has_more_cpu_until_it_has_started(deployed: Deployed, leader: Act
     wait_until(lambda: replicas(api, "slow", namespace).ready == 2, what="two pods that are ready")
     assert limits() == ["600m", "600m"]
     assert requests(api, namespace) == ["100m", "100m"]
-    uids = [one["metadata"]["uid"] for one in pods(api, namespace)]
+    uids = [pod["metadata"]["uid"] for pod in pods(api, namespace)]
     leader.cycle(namespace, 2, at=began + timedelta(minutes=1), name="slow")
     assert limits() == ["200m", "200m"]
-    assert [one["metadata"]["uid"] for one in pods(api, namespace)] == uids
+    assert [pod["metadata"]["uid"] for pod in pods(api, namespace)] == uids
     left = leader.cycle(namespace, 2, at=began + timedelta(minutes=2), name="slow")["resize"]
     assert left.writes["forget", "written"] >= 2
     for minute in (3, 15):
         leader.cycle(namespace, 2, at=began + timedelta(minutes=minute), name="slow", sizes=sized(0.15, 64))
     assert requests(api, namespace) == ["150m", "150m"], "one after the other"
     assert limits() == ["200m", "200m"]
-    assert [one["metadata"]["uid"] for one in pods(api, namespace)] == uids
+    assert [pod["metadata"]["uid"] for pod in pods(api, namespace)] == uids

@@ -56,9 +56,9 @@ TRIED = {
 
 
 def test_every_block_is_tried() -> None:
-    """Those of a shell are the lines that other tests run as programs."""
-    found = {kind for language, kind, _ in blocks() if language != "sh"}
-    assert found == TRIED
+    """Blocks for a shell are the lines that other tests run as programs."""
+    kinds = {kind for language, kind, _ in blocks() if language != "sh"}
+    assert kinds == TRIED
 
 
 @pytest.fixture(scope="module")
@@ -82,12 +82,12 @@ class TestManifests:
     ) -> None:
         settings = parse({"kubernetes": {"kubeconfig": str(with_keda.kubeconfig)}}, "test")
         assert fallback_checks(settings) == []
-        for one in (each for each in MANIFESTS if each["kind"] == "ScaledObject"):
-            with_keda.api.create(one, "shop")
+        for manifest in (each for each in MANIFESTS if each["kind"] == "ScaledObject"):
+            with_keda.api.create(manifest, "shop")
         assert [check.detail for check in fallback_checks(settings)] == ["each of 3 ScaledObjects has one"]
         with_keda.api.merge("ScaledObject", "web-by-prometheus", {"spec": {"fallback": None}}, "shop")
-        (told,) = fallback_checks(settings)
-        assert (told.ok, told.detail) == (False, "ScaledObject shop/web-by-prometheus states no fallback")
+        (check,) = fallback_checks(settings)
+        assert (check.ok, check.detail) == (False, "ScaledObject shop/web-by-prometheus states no fallback")
 
     def test_the_example_files_are_those_of_the_page(self) -> None:
         page = next(each for each in MANIFESTS if each["kind"] == "ScaledObject")
@@ -144,10 +144,10 @@ def seams(folder: Path) -> Client:
 class TestPrometheus:
     @pytest.fixture
     def binaries(self) -> Binaries:
-        found = find_binaries()
-        if found is None:
+        programs = find_binaries()
+        if programs is None:
             pytest.skip("no prometheus and promtool: run .ci/prometheus")
-        return found
+        return programs
 
     @pytest.fixture
     def scraping(self, binaries: Binaries, tmp_path: Path) -> Iterator[RealPrometheus]:
@@ -164,7 +164,7 @@ class TestPrometheus:
                 "/var/run/secrets/kubernetes.io/serviceaccount/token": str(token),
                 "30s": "1s",
             }
-            config = reduce(lambda found, one: found.replace(*one), replaced.items(), text)
+            config = reduce(lambda result, pair: result.replace(*pair), replaced.items(), text)
             with RealPrometheus(binaries, tmp_path / "data", config=config) as running:
                 yield running
 
@@ -180,7 +180,7 @@ class TestPrometheus:
         now = datetime.now(UTC).replace(microsecond=0)
         options = ["--web.enable-remote-write-receiver"]
         with RealPrometheus(binaries, tmp_path / "data", options=options) as receiver:
-            given = next(found for text in of_kind("settings") if "remote_write" in (found := yaml.safe_load(text)))
+            given = next(block for text in of_kind("settings") if "remote_write" in (block := yaml.safe_load(text)))
             settings = RemoteWriteSettings(**given["remote_write"]).model_copy(
                 update={"url": f"{receiver.url}/api/v1/write"}
             )
@@ -204,4 +204,4 @@ def ask(prometheus: RealPrometheus, query: str) -> list[float]:
     answer = (
         httpx.get(f"{prometheus.url}/api/v1/query", params={"query": query}, timeout=PATIENCE).raise_for_status().json()
     )
-    return [float(one["value"][1]) for one in answer["data"]["result"]]
+    return [float(row["value"][1]) for row in answer["data"]["result"]]

@@ -50,7 +50,7 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def client(control_plane: ControlPlane) -> KeyPair:
-    """What KEDA shows our scaler."""
+    """Key pair that KEDA shows our scaler."""
     return control_plane.authority.issue("keda-client", common_name="keda-operator")
 
 
@@ -63,7 +63,7 @@ def scaler(keda: ControlPlane, table: Path) -> Iterator[ScalerProcess]:
 
 
 def forecast(table: Path, namespace: str, requests: float, *, aged: timedelta = timedelta()) -> None:
-    """So many requests a second are coming, and none is there yet."""
+    """Publish that so many requests a second are coming, and none is there yet."""
     at = datetime.now(UTC) - aged
     view = replace(signal_view("requests", at), measured=0.0, forecast=replace(ahead(at), peak=requests))
     row = replace(recommendation(workload_id(namespace=namespace), at=at, now=0, replicas=None), signals=(view,))
@@ -84,7 +84,7 @@ def example(scaler: ScalerProcess, namespace: str, **trigger: str) -> list[Docum
 
 
 def secret(control_plane: ControlPlane, client: KeyPair) -> Document:
-    """What the example's TriggerAuthentication names."""
+    """Secret that the example's TriggerAuthentication names."""
     files = {"ca.crt": control_plane.authority.certificate, "tls.crt": client.certificate, "tls.key": client.key}
     data = {name: base64.b64encode(file.read_bytes()).decode() for name, file in files.items()}
     return {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "forecaster-client"}, "data": data}
@@ -103,7 +103,7 @@ def scale_by(
     apply(keda, example(scaler, namespace, **trigger))
 
 
-def wanted(api: Api, namespace: str) -> int:
+def desired(api: Api, namespace: str) -> int:
     return replicas(api, "web", namespace).wanted
 
 
@@ -114,10 +114,10 @@ def test_the_example_wakes_from_zero_before_the_load_and_scales(
     forecast(table, namespace, 0.0)
     scale_by(keda, scaler, client, namespace, begin=0)
     wait_until(lambda: is_true(api, namespace, "Ready"), what="the ScaledObject")
-    assert wanted(api, namespace) == 0
+    assert desired(api, namespace) == 0
     forecast(table, namespace, 350.0)
-    wait_until(lambda: wanted(api, namespace) >= 1, what="the wake-up")
-    wait_until(lambda: wanted(api, namespace) == 4, what="350 requests a second by 100")
+    wait_until(lambda: desired(api, namespace) >= 1, what="the wake-up")
+    wait_until(lambda: desired(api, namespace) == 4, what="350 requests a second by 100")
 
 
 def test_ignorance_is_keda_s_fallback_and_not_zero(
@@ -126,10 +126,10 @@ def test_ignorance_is_keda_s_fallback_and_not_zero(
     api = keda.api
     forecast(table, namespace, 200.0)
     scale_by(keda, scaler, client, namespace, begin=1)
-    wait_until(lambda: wanted(api, namespace) == 2, what="200 requests a second by 100")
+    wait_until(lambda: desired(api, namespace) == 2, what="200 requests a second by 100")
     forecast(table, namespace, 200.0, aged=timedelta(hours=1))
     wait_until(lambda: is_true(api, namespace, "Fallback"), what="the fallback")
-    wait_until(lambda: wanted(api, namespace) == 6, what="the replicas of the fallback")
+    wait_until(lambda: desired(api, namespace) == 6, what="the replicas of the fallback")
 
 
 def test_a_trigger_that_says_too_little_is_told_so(
@@ -146,7 +146,7 @@ def test_a_trigger_that_says_too_little_is_told_so(
         lambda: "use cpu, memory, requests" in keda.programs.log("keda-operator").read_text(),
         what="the sentence in KEDA's log",
     )
-    assert wanted(keda.api, namespace) == 1
+    assert desired(keda.api, namespace) == 1
 
 
 def test_its_metrics_api_trigger_reads_our_json_with_a_token(keda: ControlPlane, table: Path, namespace: str) -> None:
@@ -162,7 +162,7 @@ def test_its_metrics_api_trigger_reads_our_json_with_a_token(keda: ControlPlane,
         mine = [each for each in blocks if each["metadata"]["name"] in {"web-by-json", "forecaster-token"}]
         apply(keda, [moved(each, namespace, address) for each in mine])
         # 300 requests a second by the 0.35 of the page would be 858: its maxReplicaCount.
-        wait_until(lambda: wanted(api, namespace) == 40, what="the HPA of the JSON")
+        wait_until(lambda: desired(api, namespace) == 40, what="the HPA of the JSON")
 
 
 EVERY_MINUTE_TWO = {
@@ -189,15 +189,15 @@ class TestWhileOurScalerIsAway:
             api.create(secret(keda, client), namespace)
             api.create(deployment("web", 1), namespace)
             apply(keda, [authentication, scaled])
-            wait_until(lambda: wanted(api, namespace) == 3, what="300 requests a second by 100")
+            wait_until(lambda: desired(api, namespace) == 3, what="300 requests a second by 100")
         if falls_back:
             wait_until(lambda: is_true(api, namespace, "Fallback"), what="the fallback")
-            wait_until(lambda: wanted(api, namespace) == 6, what="the replicas of the fallback")
+            wait_until(lambda: desired(api, namespace) == 6, what="the replicas of the fallback")
             return
         before = forgotten(keda)
         wait_until(lambda: forgotten(keda) > before + 5, what="tries of KEDA without a target")
         assert not is_true(api, namespace, "Fallback")
-        assert wanted(api, namespace) == 3
+        assert desired(api, namespace) == 3
 
 
 def own_scaler(keda: ControlPlane, table: Path) -> ScalerProcess:
@@ -208,7 +208,7 @@ def own_scaler(keda: ControlPlane, table: Path) -> ScalerProcess:
 
 
 def forgotten(keda: ControlPlane) -> int:
-    """How often KEDA has found no target to count by."""
+    """Count the times that KEDA has found no target to count by."""
     return keda.programs.log("keda-operator").read_text().count("got empty metric spec")
 
 
@@ -217,10 +217,10 @@ def moved(document: Document, namespace: str, address: str) -> Document:
     text = yaml.safe_dump(document, width=1000).replace("namespace: shop", f"namespace: {namespace}")
     text = text.replace("forecaster.cpu", "forecaster.requests")
     text = text.replace("https://forecaster.forecaster.svc/", f"https://{address}/")
-    found: Document = yaml.safe_load(
+    manifest: Document = yaml.safe_load(
         text.replace("namespaces/shop", f"namespaces/{namespace}").replace("=cpu", "=requests")
     )
-    return found
+    return manifest
 
 
 def allowed_token(cluster: ControlPlane, namespace: str) -> dict[str, str]:

@@ -50,7 +50,7 @@ def count(cluster: LiveCluster, id_: WorkloadId) -> int:
 
 
 def scale(deployed: Deployed, namespace: str, replicas: int, name: str = "web") -> None:
-    """As a person does it."""
+    """Scale a Deployment as a person does, with kubectl."""
     deployed.cluster.kubectl("scale", f"deployment/{name}", f"--replicas={replicas}", f"--namespace={namespace}")
 
 
@@ -61,35 +61,37 @@ def test_the_rights_of_the_deployment_are_enough_and_give_the_facts_at_once(depl
         api.create(deployment("web", 2), namespace)
         api.create(external_hpa("web", target="0.35"), namespace)
         wait_until(lambda: bool(cluster.scalers(web)) and cluster.pods_counted()[web] == 2, what="the pods and the HPA")
-        (found,) = cluster.inventory(datetime.now(UTC), ["Deployment"], re.compile(namespace)).workloads
-        assert (found.replicas, found.resources.cpu_request) == (2, 0.1)
-        assert found.autoscaler is not None
-        assert found.autoscaler.targets == (Target("forecaster_demand", TargetType.AVERAGE_VALUE, 0.35, signal="cpu"),)
+        (workload,) = cluster.inventory(datetime.now(UTC), ["Deployment"], re.compile(namespace)).workloads
+        assert (workload.replicas, workload.resources.cpu_request) == (2, 0.1)
+        assert workload.autoscaler is not None
+        assert workload.autoscaler.targets == (
+            Target("forecaster_demand", TargetType.AVERAGE_VALUE, 0.35, signal="cpu"),
+        )
         api.delete("HorizontalPodAutoscaler", "web", namespace)
         wait_until(lambda: cluster.scalers(web) == [], what="the end of the HPA")
 
 
 def test_pods_are_timed_until_they_are_ready_and_told_with_their_node_pool(deployed: Deployed, namespace: str) -> None:
     web, api = WorkloadId(namespace, "Deployment", "web"), deployed.cluster.api
-    nodes = [one["metadata"]["name"] for one in api.get("/api/v1/nodes")["items"]]
+    nodes = [node["metadata"]["name"] for node in api.get("/api/v1/nodes")["items"]]
     deployed.cluster.kubectl("label", "nodes", *nodes, "agentpool=fake")
     with watched(deployed.account("forecaster")) as cluster:
         slow = {"pod-ready.stage.kwok.x-k8s.io/delay": "3s"}
         deployed.cluster.api.create(deployment("web", 5, annotations=slow), namespace)
-        found: list[StartedPod] = []
+        started: list[StartedPod] = []
 
         def ready() -> bool:
-            found.extend(cluster.started().get(web, ()))
-            return len(found) >= 5
+            started.extend(cluster.started().get(web, ()))
+            return len(started) >= 5
 
         wait_until(ready, what="five pods that are ready")
     deployed.cluster.kubectl("label", "nodes", *nodes, "agentpool-")
-    assert {one.pool for one in found} == {"fake"}
-    assert all(timedelta(seconds=2) <= one.took <= timedelta(seconds=9) for one in found), found  # of whole seconds
+    assert {pod.pool for pod in started} == {"fake"}
+    assert all(timedelta(seconds=2) <= pod.took <= timedelta(seconds=9) for pod in started), started  # of whole seconds
 
 
 def test_a_watch_survives_a_restart_that_forgets_its_version(deployed: Deployed, namespace: str) -> None:
-    plane, web, gone = deployed.cluster, *(WorkloadId(namespace, "Deployment", one) for one in ("web", "gone"))
+    plane, web, gone = deployed.cluster, *(WorkloadId(namespace, "Deployment", name) for name in ("web", "gone"))
     with watched(plane.kubeconfig) as cluster:
         plane.api.create(deployment("web", 1), namespace)
         plane.api.create(deployment("gone", 1), namespace)
@@ -140,8 +142,8 @@ def test_a_custom_kind_is_watched_and_scaled_like_a_deployment(
         wait_until(lambda: count(cluster, web) == 2, what="the Rollout")
         plane.kubectl("scale", f"rollouts.{ROLLOUTS.group}/web", "--replicas=5", f"--namespace={namespace}")
         wait_until(lambda: count(cluster, web) == 5, what="its count")
-        (found,) = cluster.inventory(datetime.now(UTC), ["Rollout"], re.compile(namespace)).workloads
-        assert found.resources.cpu_request == 0.1
+        (workload,) = cluster.inventory(datetime.now(UTC), ["Rollout"], re.compile(namespace)).workloads
+        assert workload.resources.cpu_request == 0.1
     finally:
         cluster.stop(client)
 
@@ -175,13 +177,13 @@ def steady_load(namespace: str, now: datetime, cores: float) -> Iterator[str]:
 
 
 def served_value(deployed: Deployed, namespace: str) -> str:
-    """What an HPA reads, or why it reads nothing."""
+    """Return the number that an HPA reads, or the reason why it reads none."""
     reader = TableReader(deployed.table)
     reader.refresh()
     assert reader.table
-    asked = MetricRequest(namespace, "web", signal="cpu")
-    found = answer(reader.table, asked, moment_at(reader.table, datetime.now(UTC), timedelta(hours=12)))
-    return f"{found.source} {found.value:g}" if hasattr(found, "source") else found.message
+    request = MetricRequest(namespace, "web", signal="cpu")
+    reading = answer(reader.table, request, moment_at(reader.table, datetime.now(UTC), timedelta(hours=12)))
+    return f"{reading.source} {reading.value:g}" if hasattr(reading, "source") else reading.message
 
 
 def service_on(deployed: Deployed, namespace: str, url: str, parts: ExitStack) -> Service:
@@ -222,15 +224,15 @@ def stands(deployed: Deployed, namespace: str, change: Callable[[], object], val
         while served_value(deployed, namespace) != value and time.monotonic() < begin + AT_ONCE:
             pass
         late = time.monotonic() - begin
-        seen = {wanted(deployed, namespace) for _ in range(SYNCS) if time.sleep(1.0) is None}
-        if seen == {count}:
+        counts = {desired(deployed, namespace) for _ in range(SYNCS) if time.sleep(1.0) is None}
+        if counts == {count}:
             return late
-    raise AssertionError(f"the count did not stand at {count}: {seen}")
+    raise AssertionError(f"the count did not stand at {count}: {counts}")
 
 
-def wanted(deployed: Deployed, namespace: str) -> int:
-    found: int = deployed.cluster.api.read("Deployment", "web", namespace)["spec"]["replicas"]
-    return found
+def desired(deployed: Deployed, namespace: str) -> int:
+    count: int = deployed.cluster.api.read("Deployment", "web", namespace)["spec"]["replicas"]
+    return count
 
 
 @pytest.mark.slow

@@ -89,38 +89,38 @@ def kind_of(plane: ControlPlane, group: str, version: str, kind: str, plural: st
         wait_until(lambda: plane.api.ask("GET", f"{path}/{plural}").status_code == 404, what=f"no kind {kind}")
 
 
-def put(plane: ControlPlane, path: str, kind: tuple[str, ...], namespace: str, one: Document) -> None:
+def put(plane: ControlPlane, path: str, kind: tuple[str, ...], namespace: str, spec: Document) -> None:
     """A custom resource called `web`."""
-    meta = {"name": "web", **one.pop("metadata", {})}
-    said = {name: one.pop(name) for name in ("status",) if name in one}
-    document = {"apiVersion": path.removeprefix("/apis/"), "kind": kind[2], "metadata": meta, "spec": one, **said}
+    meta = {"name": "web", **spec.pop("metadata", {})}
+    rest = {name: spec.pop(name) for name in ("status",) if name in spec}
+    document = {"apiVersion": path.removeprefix("/apis/"), "kind": kind[2], "metadata": meta, "spec": spec, **rest}
     answer = plane.api.ask("POST", f"{path}/namespaces/{namespace}/{kind[3]}", document)
     assert answer.is_success, answer.text
 
 
-def refusal(leader: ActingReplica, namespace: str, asked: int = 6, **fields: Any) -> tuple[str, str] | None:
+def refusal(leader: ActingReplica, namespace: str, count: int = 6, **fields: Any) -> tuple[str, str] | None:
     """Why a workload was left alone in one more cycle; None where it was not."""
-    leader.cycle(namespace, asked, **fields)
+    leader.cycle(namespace, count, **fields)
     target = fields.get("name", "web")
     return next(
         (
-            (str(one.code), one.message)
+            (str(held.code), held.message)
             for writer in (leader.actuators.parts["floor"].writer, leader.actuators.parts["scale"].writer)  # type: ignore[attr-defined]
-            for id_, one in writer.lasting.items()
+            for id_, held in writer.lasting.items()
             if (id_.namespace, id_.name) == (namespace, target)
         ),
         None,
     )
 
 
-def until_told(leader: ActingReplica, namespace: str, why: str, asked: int = 6, **fields: Any) -> None:
+def until_refused(leader: ActingReplica, namespace: str, why: str, count: int = 6, **fields: Any) -> None:
     """A watch tells of a new object a moment later."""
 
-    def told() -> bool:
-        code, message = refusal(leader, namespace, asked, **fields) or ("", "")
+    def refused() -> bool:
+        code, message = refusal(leader, namespace, count, **fields) or ("", "")
         return code == "owned" and why in message
 
-    wait_until(told, what=why)
+    wait_until(refused, what=why)
 
 
 def until_floor(plane: ControlPlane, leader: ActingReplica, namespace: str, count: int) -> None:
@@ -128,8 +128,8 @@ def until_floor(plane: ControlPlane, leader: ActingReplica, namespace: str, coun
 
     def reached() -> bool:
         leader.cycle(namespace, 4, name="floored")
-        found: int = plane.api.read("HorizontalPodAutoscaler", "floored", namespace)["spec"]["minReplicas"]
-        return found == count
+        minimum: int = plane.api.read("HorizontalPodAutoscaler", "floored", namespace)["spec"]["minReplicas"]
+        return minimum == count
 
     wait_until(reached, what=f"minReplicas {count}")
 
@@ -142,8 +142,8 @@ def without_rights_on(plane: ControlPlane, group: str) -> Iterator[None]:
         path = f"{ROLES}/{role['metadata']['name']}"
         plane.api.ask("PATCH", path, {"rules": rules}, content_type="application/merge-patch+json")
 
-    ours = [one for one in plane.api.get(ROLES)["items"] if one["metadata"]["name"].startswith("forecaster")]
-    given = [role for role in ours if any(group in rule.get("apiGroups", []) for rule in role["rules"])]
+    roles = [role for role in plane.api.get(ROLES)["items"] if role["metadata"]["name"].startswith("forecaster")]
+    given = [role for role in roles if any(group in rule.get("apiGroups", []) for rule in role["rules"])]
     for role in given:
         set_rules(role, [rule for rule in role["rules"] if group not in rule.get("apiGroups", [])])
     try:
@@ -210,7 +210,7 @@ def test_what_is_made_after_the_look_of_a_cycle_stops_its_write(
         assert (done.writes["raise", "conflict"], log.happens) == (1, None)
         assert "since this cycle began" in str(log.failed)
         assert replicas(plane.api, "web", web).wanted == 2
-        until_told(leader, web, "VPA web" if kind is VPA else "ScaledObject web" if kind else "HPA web")
+        until_refused(leader, web, "VPA web" if kind is VPA else "ScaledObject web" if kind else "HPA web")
         assert replicas(plane.api, "web", web).wanted == 2
 
 
@@ -220,14 +220,14 @@ def test_a_paused_scaled_object_keeps_its_count_and_its_hpa(
     paused = {"annotations": {"autoscaling.keda.sh/paused": "true"}}
     with kind_of(plane, *KEDA) as path:
         put(plane, path, KEDA, web, {"metadata": paused, "scaleTargetRef": {"name": "web"}})
-        until_told(leader, web, "ScaledObject web (paused by autoscaling.keda.sh/paused) scales it")
+        until_refused(leader, web, "ScaledObject web (paused by autoscaling.keda.sh/paused) scales it")
         assert replicas(plane.api, "web", web).wanted == 2
 
         plane.api.create(deployment("floored", 1), web)
         plane.api.create(external_hpa("floored", target="1"), web)
         until_floor(plane, leader, web, 4)
         put(plane, path, KEDA, web, {"metadata": {**paused, "name": "other"}, "scaleTargetRef": {"name": "floored"}})
-        until_told(leader, web, "ScaledObject other (paused by", 4, name="floored")
+        until_refused(leader, web, "ScaledObject other (paused by", 4, name="floored")
         until_floor(plane, leader, web, 1)
     until_free(leader, web)
     assert replicas(plane.api, "web", web).wanted == 6
@@ -239,7 +239,7 @@ def test_a_vpa_that_writes_requests_holds_the_count_and_one_that_is_off_does_not
     target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
     with kind_of(plane, *VPA) as path:
         put(plane, path, VPA, web, {"targetRef": target, "updatePolicy": {"updateMode": "InPlaceOrRecreate"}})
-        until_told(leader, web, "VPA web writes its requests, its updateMode is InPlaceOrRecreate")
+        until_refused(leader, web, "VPA web writes its requests, its updateMode is InPlaceOrRecreate")
         off = {"spec": {"updatePolicy": {"updateMode": "Off"}}}
         merge = "application/merge-patch+json"
         plane.api.ask("PATCH", f"{path}/namespaces/{web}/{VPA[3]}/web", off, content_type=merge)
@@ -252,14 +252,14 @@ def test_what_a_vpa_that_is_off_recommends_is_read_and_is_unknown_without_the_ri
 ) -> None:
     at, id_ = datetime.now(UTC), WorkloadId(web, "Deployment", "web")
     spec = {"targetRef": {"kind": "Deployment", "name": "web"}, "updatePolicy": {"updateMode": "Off"}}
-    told = {"containerName": "app", "target": {"cpu": "587m", "memory": "262144k"}}
+    recommended = {"containerName": "app", "target": {"cpu": "587m", "memory": "262144k"}}
     with kind_of(plane, *VPA) as path:
-        status = {"recommendation": {"containerRecommendations": [told]}}
+        status = {"recommendation": {"containerRecommendations": [recommended]}}
         put(plane, path, VPA, web, {**spec, "status": status})
         put(plane, path, VPA, web, {**spec, "metadata": {"name": "empty"}})
-        found, why = vpas_of(leader.settings, at)
+        by_workload, why = vpas_of(leader.settings, at)
         assert not why
-        assert {str(one) for one in found[id_]} == {
+        assert {str(vpa) for vpa in by_workload[id_]} == {
             "VPA web (updateMode Off) recommends app cpu 587m (– to –), memory 250Mi (– to –)",
             "VPA empty (updateMode Off) recommends nothing yet",
         }
@@ -278,6 +278,6 @@ def test_a_right_that_is_missing_holds_counts_where_the_kind_is_there_and_only_t
         with kind_of(plane, *VPA), ExitStack() as parts:
             plane.until_allowed(f"{NAMESPACE}/forecaster", "list", f"{VPA[3]}.{VPA[0]}", expected=False)
             fresh = ActingReplica(plane, parts, SETTINGS)  # the leader's watch of the kind before may not have ended
-            until_told(fresh, web, "verticalpodautoscalers is not known")
+            until_refused(fresh, web, "verticalpodautoscalers is not known")
         until_free(leader, web)
     assert replicas(plane.api, "web", web).wanted == 6

@@ -1,4 +1,4 @@
-"""What a cluster goes through while counts are written: outages, clocks, tokens, owners. Nothing of theirs is lost."""
+"""A cluster's outages, clocks, tokens and owners while counts are written: no owner's value is lost."""
 
 from __future__ import annotations
 
@@ -86,9 +86,9 @@ def minimum(plane: ControlPlane, namespace: str) -> int:
 
 
 def floors(plane: ControlPlane, namespace: str) -> list[int | None]:
-    """What was written to HPAs, in its order."""
+    """Minima that were written to HPAs, in their order."""
     written = audited(plane.folder, "horizontalpodautoscalers", namespace)
-    return [one.min_replicas for one in written if one.status == 200 and one.min_replicas]
+    return [write.min_replicas for write in written if write.status == 200 and write.min_replicas]
 
 
 OUTAGES: dict[str, Callable[[ControlPlane], AbstractContextManager[None]]] = {
@@ -101,7 +101,7 @@ OUTAGES: dict[str, Callable[[ControlPlane], AbstractContextManager[None]]] = {
 def test_an_outage_that_is_longer_than_the_lease(
     plane: ControlPlane, with_hpa: str, outage: Callable[[ControlPlane], AbstractContextManager[None]]
 ) -> None:
-    """It ends the lead of the one and begins none of the other; after it one of them goes on where it was."""
+    """An outage ends the lead of one replica and begins none of the other; then one of them goes on where it was."""
     with ExitStack() as parts:
         first = leader(plane, parts, FLOOR)
         second = ActingReplica(plane, parts, FLOOR)
@@ -110,17 +110,17 @@ def test_an_outage_that_is_longer_than_the_lease(
             cut = time.monotonic()
             wait_until(lambda: not first.actuators.election.leading(), what="the end of the lead")
             assert time.monotonic() - cut <= WRITE_SECONDS + 1.0
-            found = first.cycle(with_hpa, 6)["floor"]
-            assert found.writes == {}
-            assert found.failures
+            effect = first.cycle(with_hpa, 6)["floor"]
+            assert effect.writes == {}
+            assert effect.failures
             wait_until(lambda: time.monotonic() > cut + OUTAGE, what="the end of the Lease")
             assert first.actuators.election.fault
             assert not second.actuators.election.leading()
         plane.until_answering()
         both = (first, second)
-        wait_until(lambda: any(one.actuators.election.leading() for one in both), what="the next leader")
+        wait_until(lambda: any(replica.actuators.election.leading() for replica in both), what="the next leader")
         assert floors(plane, with_hpa) == [4]
-        (leading,) = (one for one in both if one.actuators.election.leading())
+        (leading,) = (replica for replica in both if replica.actuators.election.leading())
 
         def raised() -> bool:
             """An API server whose store was away answers 429 to lists for a moment."""
@@ -132,7 +132,7 @@ def test_an_outage_that_is_longer_than_the_lease(
 
 
 def test_a_token_that_ends_is_said_until_there_is_another(plane: ControlPlane, with_hpa: str, tmp_path: Path) -> None:
-    """It is bound to a Secret that is deleted; a kubelet puts another one into its place."""
+    """The token is bound to a Secret that is deleted; a kubelet puts another one into its place."""
     secret, account = "bound-to", plane.account("forecaster", NAMESPACE)
     plane.api.create({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": secret}}, NAMESPACE)
     bound = ("--bound-object-kind=Secret", f"--bound-object-name={secret}")
@@ -170,8 +170,8 @@ def test_clocks_that_are_minutes_apart_end_no_floor(plane: ControlPlane, with_hp
         ahead = ActingReplica(plane, parts, FLOOR)
         ahead.actuators.election.clock = lambda: datetime.now(UTC) + SKEW
         ahead.until_leading()
-        found = ahead.cycle(with_hpa, None, at=datetime.now(UTC) + SKEW)["floor"]
-        assert found.writes.keys() <= {("renew", "written")}
+        effect = ahead.cycle(with_hpa, None, at=datetime.now(UTC) + SKEW)["floor"]
+        assert effect.writes.keys() <= {("renew", "written")}
     assert released_where_expired(plane) == ""
     with ExitStack() as parts:  # and that of the one after it is behind
         behind = ActingReplica(plane, parts, FLOOR)
@@ -183,7 +183,7 @@ def test_clocks_that_are_minutes_apart_end_no_floor(plane: ControlPlane, with_hp
 
 
 def released_where_expired(plane: ControlPlane) -> str:
-    """What the CronJob would say now, by the clock of a third machine."""
+    """Output of the CronJob's command now, by the clock of a third machine."""
     rights = f"--kubeconfig={plane.account('forecaster-release', NAMESPACE)}"
     command = [sys.executable, "-m", "forecaster", "release", "--expired", rights]
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=PATIENCE).stdout
@@ -206,9 +206,9 @@ def test_a_paused_deployment_is_scaled_and_stays_paused(plane: ControlPlane, sca
     plane.kubectl("rollout", "pause", "deployment/web", f"--namespace={web}")
     assert scaling.cycle(web, 6)["scale"].writes == {("raise", "written"): 1}
     wait_until(lambda: replicas(plane.api, "web", web).ready == 6, what="six pods")
-    found = plane.api.read("Deployment", "web", web)
-    assert found["spec"]["paused"] is True
-    assert found["metadata"]["labels"][COUNT_BEFORE] == "2"
+    document = plane.api.read("Deployment", "web", web)
+    assert document["spec"]["paused"] is True
+    assert document["metadata"]["labels"][COUNT_BEFORE] == "2"
 
 
 def test_a_deployment_that_is_scaled_to_zero_meanwhile_stays_there(
@@ -232,8 +232,8 @@ def test_a_deployment_that_is_renamed_begins_with_its_owners_count(
     scaling.cycle(web, 6)
     plane.kubectl("delete", "deployment", "web", f"--namespace={web}")
     plane.api.create(deployment("shop", 3), web)
-    found = scaling.cycle(web, 8)["scale"]
-    assert (found.writes, found.failures) == ({}, ())
+    effect = scaling.cycle(web, 8)["scale"]
+    assert (effect.writes, effect.failures) == ({}, ())
     assert not plane.api.has("Deployment", "web", web)
     assert replicas(plane.api, "shop", web).wanted == 3
     assert scaling.cycle(web, 5, name="shop")["scale"].writes == {("raise", "written"): 1}
@@ -248,8 +248,8 @@ def test_an_hpa_whose_workload_is_renamed_keeps_no_floor_of_it(plane: ControlPla
         plane.kubectl("delete", "deployment", "web", f"--namespace={with_hpa}")
         plane.api.create(deployment("shop", 2), with_hpa)
         plane.api.merge(HPA, "web", {"spec": {"scaleTargetRef": {"name": "shop"}}}, with_hpa)
-        found = replica.cycle(with_hpa, 6)["floor"]
-        assert ("raise", "written") not in found.writes
+        effect = replica.cycle(with_hpa, 6)["floor"]
+        assert ("raise", "written") not in effect.writes
         assert minimum(plane, with_hpa) <= 4
         assert replicas(plane.api, "shop", with_hpa).wanted <= 4
         assert replica.cycle(with_hpa, 5, name="shop")["floor"].writes["raise", "written"] == 1

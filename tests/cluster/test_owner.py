@@ -41,16 +41,16 @@ class OldAdapter(Running):
 
     @property
     def address(self) -> UpstreamOptions:
-        """As we are told it."""
+        """Options by which the serving process knows this adapter."""
         port = int(self.url.rsplit(":", 1)[1])
         return UpstreamOptions("localhost", port, str(self.authority.certificate), str(self.token))
 
-    def _respond(self, asked: Asked) -> Reply:
-        self.asked.append(asked.path)
-        proxied = "X-Remote-User" in asked.headers
-        if not proxied and asked.headers.get("Authorization") != "Bearer from-forecaster":
+    def _respond(self, request: Asked) -> Reply:
+        self.asked.append(request.path)
+        proxied = "X-Remote-User" in request.headers
+        if not proxied and request.headers.get("Authorization") != "Bearer from-forecaster":
             return Reply(401, b"{}")
-        return Reply(body=json.dumps(self.answer(asked.path)).encode())
+        return Reply(body=json.dumps(self.answer(request.path)).encode())
 
     def answer(self, path: str) -> dict[str, Any]:
         if path == BASE:
@@ -91,7 +91,7 @@ def test_an_hpa_on_a_metric_of_the_old_adapter_goes_on(
     hpa["spec"]["metrics"] = [QUEUE]
     serving.plane.api.create(deployment("web", 2), namespace)
     serving.plane.api.create(hpa, namespace)
-    serving.until(lambda: wanted(serving, namespace) == 7, what="the old adapter's count")
+    serving.until(lambda: desired(serving, namespace) == 7, what="the old adapter's count")
     assert f"{BASE}/namespaces/{namespace}/queue?labelSelector=of%3Dweb" in old.asked
 
 
@@ -104,10 +104,10 @@ def test_items_of_a_list_are_added_up_and_an_empty_list_is_an_error(
     old.values = ("4", "5")
     serving.plane.api.create(deployment("web", 2), namespace)
     serving.plane.api.create(hpa, namespace)
-    serving.until(lambda: wanted(serving, namespace) == 9, what="the sum")
+    serving.until(lambda: desired(serving, namespace) == 9, what="the sum")
     old.values = ()
     serving.until(lambda: reason(serving, namespace) == "FailedGetExternalMetric", what="an error")
-    assert wanted(serving, namespace) == 9
+    assert desired(serving, namespace) == 9
     old.values = ("7",)
 
 
@@ -118,20 +118,20 @@ def test_while_ours_fails_another_metric_raises_the_count_and_does_not_lower_it(
     serving.abstaining("fail", unknown(namespace, "web", 2))
     serving.plane.api.create(deployment("web", 2), namespace)
     serving.plane.api.create(autoscaler("web", QUEUE), namespace)
-    serving.until(lambda: wanted(serving, namespace) == 3, what="the way up by the other metric")
+    serving.until(lambda: desired(serving, namespace) == 3, what="the way up by the other metric")
     old.values = ("8",)
-    serving.until(lambda: wanted(serving, namespace) == 8, what="the way up by the other metric")
+    serving.until(lambda: desired(serving, namespace) == 8, what="the way up by the other metric")
     before = len(old.asked)
     old.values = ("2",)
     serving.until(lambda: len(old.asked) > before + 5, what="five more looks")
-    assert wanted(serving, namespace) == 8
+    assert desired(serving, namespace) == 8
     serving.abstaining("neutral", unknown(namespace, "web", 8))
     serving.until(lambda: reason(serving, namespace) == "ValidMetricFound", what="neutral")
-    assert wanted(serving, namespace) == 8
+    assert desired(serving, namespace) == 8
     old.values = ("7",)
 
 
-def wanted(serving: ClusterServing, namespace: str) -> int:
+def desired(serving: ClusterServing, namespace: str) -> int:
     return replicas(serving.plane.api, "web", namespace).wanted
 
 
@@ -143,12 +143,12 @@ def test_our_own_metrics_are_answered_here(serving: ClusterServing, old: OldAdap
     serving.publish(known(namespace, "web", 1.5, 2))
     path = f"{BASE}/namespaces/{namespace}/forecaster_demand?labelSelector=workload%3Dweb%2Csignal%3Dcpu"
     assert serving.plane.api.get(path)["items"][0]["value"] == "1500m"
-    assert not any("forecaster_demand" in asked for asked in old.asked)
+    assert not any("forecaster_demand" in query for query in old.asked)
 
 
 def test_discovery_lists_both(serving: ClusterServing) -> None:
     def listed() -> set[str]:
-        return {one["name"] for one in serving.plane.api.get(BASE)["resources"]}
+        return {resource["name"] for resource in serving.plane.api.get(BASE)["resources"]}
 
     wait_until(lambda: {"queue", "forecaster_demand"} <= listed(), what="both")
 
@@ -160,7 +160,7 @@ def test_who_may_not_ask_us_cannot_ask_the_old_adapter_through_us(
     with closing(serving.plane.client(token=serving.plane.token("default", namespace))) as somebody:
         assert somebody.ask("GET", path).status_code == 403
     # HPAs of earlier tests go on asking in their own namespaces.
-    assert not [asked for asked in old.asked if asked.startswith(path)]
+    assert not [query for query in old.asked if query.startswith(path)]
 
 
 def test_a_group_of_another_service_is_noticed_and_left_alone(serving: ClusterServing) -> None:
@@ -185,9 +185,9 @@ def test_our_own_group_answers_while_another_adapter_owns_the_external_metrics(
         wait_until(
             lambda: plane.api.ask("GET", f"/apis/{GROUP}{value}").text.count("queue") == 1, what="the other adapter"
         )
-        found = json.loads(plane.kubectl("get", "--raw", f"/apis/{OWN_GROUP}{value}"))
-        assert found == {**before, "apiVersion": f"{OWN_GROUP}/v1beta1"}
-        assert found["items"][0]["value"] == "1500m"
+        answer = json.loads(plane.kubectl("get", "--raw", f"/apis/{OWN_GROUP}{value}"))
+        assert answer == {**before, "apiVersion": f"{OWN_GROUP}/v1beta1"}
+        assert answer["items"][0]["value"] == "1500m"
         printed = plane.kubectl(
             "get", f"forecaster_demand.{OWN_GROUP}", "-n", namespace, "-l", "workload=web,signal=cpu"
         )

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 NAMESPACE = "guarded"
 PASSWORD = "of-a-secret"
 USERS = "basic_auth_users: {scraper: $2b$04$2hx7tIRu1Drf.EaBuDWDoeqMIRwUhfTKCiLIoPTE1dfiBRbS.KZ5K}\n"
-"""The same password as bcrypt has it."""
+"""The password as bcrypt has it."""
 FIVE_LINES = """\
 image: {repository: registry.example/forecaster, tag: 0.1.0}
 prometheus:
@@ -85,8 +85,8 @@ def test_five_lines_of_values_and_a_secret_end_in_recommendations(
     login = f"--from-literal=password={PASSWORD}"
     plane.kubectl("create", "secret", "generic", "prometheus-login", login, f"--namespace={NAMESPACE}")
     where = (f"--kubeconfig={plane.kubeconfig}", f"--namespace={NAMESPACE}")
-    said = helm("install", "forecaster", str(CHART), *where, "-f-", given=yaml.safe_load(FIVE_LINES % guarded.url))
-    assert said.returncode == 0, said.stderr
+    done = helm("install", "forecaster", str(CHART), *where, "-f-", given=yaml.safe_load(FIVE_LINES % guarded.url))
+    assert done.returncode == 0, done.stderr
     assert httpx.get(f"{guarded.url}/api/v1/query?query=up").status_code == httpx.codes.UNAUTHORIZED
 
     runs = f"/apis/batch/v1/namespaces/{NAMESPACE}/cronjobs/forecaster-certificates"
@@ -130,7 +130,7 @@ def in_place_of_the_pod(deployment: Any, plane: ControlPlane, root: Path) -> Ite
         "FORECASTER__SERVING__PORT": str(http),
         "FORECASTER__SERVING__SECURE__PORT": str(https),
         "FORECASTER__SERVING__SECURE__KUBECONFIG": str(plane.account("forecaster", NAMESPACE)),
-        **{one["name"]: one["value"] for one in container["env"] if "value" in one},
+        **{variable["name"]: variable["value"] for variable in container["env"] if "value" in variable},
     }
     command = [moved(word.encode(), root).decode() for word in command_of(deployment)]
     with (root / "log").open("wb") as log:

@@ -65,7 +65,7 @@ def demand(start: datetime, minutes: int) -> np.ndarray:  # type: ignore[type-ar
 def prometheus(now: datetime) -> Iterator[str]:
     """Four days before `now`, and an hour after it."""
     minutes = 4 * DAY // MINUTE + 60
-    one = workload("web", replicas=2)
+    web = workload("web", replicas=2)
     cores = demand(now, minutes)[None]
     values = {
         CPU: cores,
@@ -73,7 +73,7 @@ def prometheus(now: datetime) -> Iterator[str]:
         REQUESTS: np.full((1, minutes), np.nan),
         PODS: np.full((1, minutes), 2.0),
     }
-    recording = Recording(now - 4 * DAY, (one,), values)
+    recording = Recording(now - 4 * DAY, (web,), values)
     with EmbeddedPrometheus(recording, Settings().queries, recording.fleet(now)) as served:
         yield served.url
 
@@ -108,11 +108,11 @@ class Process:
         """From the first number on: before it the pod would not be ready."""
         return list(dropwhile(lambda answer: not answer.good, self.answers))
 
-    def said(self, event: str) -> bool:
+    def logged(self, event: str) -> bool:
         return any(line["event"] == event for line in self.log)
 
     def kill(self) -> None:
-        """As a node that is lost: the serving process ends with it."""
+        """Kill the process as a lost node does: the serving process ends with it."""
         self.running.send_signal(signal.SIGKILL)
         self.running.wait()
 
@@ -142,20 +142,20 @@ class Watcher:
         headers = {"Authorization": f"Bearer {self.token}"}
         with httpx.Client(verify=tls, headers=headers, timeout=5.0) as client:
             while not self.stopped.wait(0.25):
-                for one in self.processes:
-                    if one.running.poll() is None:
-                        self._ask(client, one)
+                for process in self.processes:
+                    if process.running.poll() is None:
+                        self._ask(client, process)
 
-    def _ask(self, client: httpx.Client, one: Process) -> None:
-        one.look()
+    def _ask(self, client: httpx.Client, process: Process) -> None:
+        process.look()
         names, began = {"sni_hostname": f"{SERVICE}.{NAMESPACE}.svc"}, time.monotonic()
         try:
-            found = client.get(f"https://127.0.0.1:{one.port}{VALUE}", extensions=names)
+            answer = client.get(f"https://127.0.0.1:{process.port}{VALUE}", extensions=names)
         except httpx.TransportError as error:
-            if one.running.poll() is None:
-                one.answers.append(Answer(began, str(error)))
+            if process.running.poll() is None:
+                process.answers.append(Answer(began, str(error)))
         else:
-            one.answers.append(Answer(began, found.text))
+            process.answers.append(Answer(began, answer.text))
 
 
 @pytest.fixture(scope="module")
@@ -177,7 +177,7 @@ def plane(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
 def processes(plane: ControlPlane, folder: Path, url: str, began: float) -> Iterator[tuple[list[Process], Authority]]:
     issuer = Authority(folder, "serving-ca")
     certificate = issuer.issue("serving", f"{SERVICE}.{NAMESPACE}.svc", "127.0.0.1")
-    found: list[Process] = []
+    started: list[Process] = []
     try:
         for name in ("one", "two"):
             account = plane.account("forecaster", NAMESPACE)
@@ -211,14 +211,14 @@ def processes(plane: ControlPlane, folder: Path, url: str, began: float) -> Iter
             command = [sys.executable, "-m", "tests.support.replica_process", str(began), str(SPEED)]
             with (folder / name / "log").open("wb") as log:
                 running = subprocess.Popen([*command, str(folder / f"{name}.yaml")], stderr=log, stdout=log)
-            found.append(Process(name, folder / name, port, running))
-            wait_until(lambda: found[-1].said("leads") or found[-1] is not found[0], what="the first leader")
-        yield found, issuer
+            started.append(Process(name, folder / name, port, running))
+            wait_until(lambda: started[-1].logged("leads") or started[-1] is not started[0], what="the first leader")
+        yield started, issuer
     finally:
-        for one in found:
-            one.running.terminate()
-        for one in found:
-            one.running.wait(PATIENCE)
+        for process in started:
+            process.running.terminate()
+        for process in started:
+            process.running.wait(PATIENCE)
 
 
 def test_a_leader_is_killed_and_the_other_takes_over_with_its_numbers_and_without_a_second_write(
@@ -227,47 +227,47 @@ def test_a_leader_is_killed_and_the_other_takes_over_with_its_numbers_and_withou
     now = last_multiple(datetime.now(UTC), MINUTE)
     with ExitStack() as parts:
         url = parts.enter_context(prometheus(now))
-        found, issuer = parts.enter_context(processes(plane, tmp_path, url, now.timestamp()))
-        one, two = found
+        pair, issuer = parts.enter_context(processes(plane, tmp_path, url, now.timestamp()))
+        first, second = pair
         token = plane.token("horizontal-pod-autoscaler", "kube-system")
-        watcher = Watcher(found, token, issuer.certificate)
+        watcher = Watcher(pair, token, issuer.certificate)
         asking = threading.Thread(target=watcher.run)
-        wait_until(lambda: two.said("started"), what="the second replica")
+        wait_until(lambda: second.logged("started"), what="the second replica")
         asking.start()
         parts.callback(asking.join)
         parts.callback(watcher.stopped.set)
-        wait_until(lambda: len(two.tables) >= 4, what="four tables", timeout=90.0)
+        wait_until(lambda: len(second.tables) >= 4, what="four tables", timeout=90.0)
         wait_until(lambda: bool(floors(plane)), what="a floor", timeout=60.0)
         killed, dead = datetime.now(UTC), time.monotonic()
-        one.kill()
-        wait_until(lambda: two.said("leads"), what="the next leader")
+        first.kill()
+        wait_until(lambda: second.logged("leads"), what="the next leader")
         took = (datetime.now(UTC) - killed).total_seconds()
-        last = max(one.tables)
-        wait_until(lambda: max(two.tables) > last + MINUTE, what="tables of the next leader")
+        last = max(first.tables)
+        wait_until(lambda: max(second.tables) > last + MINUTE, what="tables of the next leader")
         wait_until(lambda: floors(plane)[-1].at > killed, what="a write of the next leader", timeout=90.0)
-    print(f"from the kill to the next leader: {took:.1f} s; tables {len(one.tables)} and {len(two.tables)}")  # noqa: T201
+    print(f"from the kill to the next leader: {took:.1f} s; tables {len(first.tables)} and {len(second.tables)}")  # noqa: T201
     assert took < TAKING_OVER
-    before = [answer for answer in one.served if answer.at < dead]
-    assert [answer for answer in [*before, *two.served] if not answer.good] == []
-    both = one.tables.keys() & two.tables.keys()
+    before = [answer for answer in first.served if answer.at < dead]
+    assert [answer for answer in [*before, *second.served] if not answer.good] == []
+    both = first.tables.keys() & second.tables.keys()
     assert len(both) >= 3
-    assert all(one.tables[at] == two.tables[at] and len(one.tables[at]) == 1 for at in both)
+    assert all(first.tables[at] == second.tables[at] and len(first.tables[at]) == 1 for at in both)
     assert_written_once(plane, killed)
 
 
 def floors(plane: ControlPlane) -> list[AuditedWrite]:
     """Writes to HPAs that were carried out."""
-    return [one for one in audited(plane.folder, "horizontalpodautoscalers", SHOP) if one.status == 200]
+    return [write for write in audited(plane.folder, "horizontalpodautoscalers", SHOP) if write.status == 200]
 
 
 def assert_written_once(plane: ControlPlane, killed: datetime) -> None:
     """Each write is of another version, and each is of the replica whose Lease it was."""
     written = floors(plane)
-    assert len({one.version for one in written}) == len(written)
-    renewals = [one for one in audited(plane.folder, "leases", NAMESPACE) if one.status == 200]
-    for one in written:
-        held = max((each for each in renewals if each.at <= one.at), key=lambda each: each.at)
-        assert one.credential == held.credential
-        assert one.at - held.at < timedelta(seconds=WRITE_SECONDS + 1)
-    print("floors:", [(one.credential[-4:], one.min_replicas, one.at > killed) for one in written])  # noqa: T201
-    assert len({one.credential for one in written}) == 2
+    assert len({write.version for write in written}) == len(written)
+    renewals = [renewal for renewal in audited(plane.folder, "leases", NAMESPACE) if renewal.status == 200]
+    for write in written:
+        held = max((each for each in renewals if each.at <= write.at), key=lambda each: each.at)
+        assert write.credential == held.credential
+        assert write.at - held.at < timedelta(seconds=WRITE_SECONDS + 1)
+    print("floors:", [(write.credential[-4:], write.min_replicas, write.at > killed) for write in written])  # noqa: T201
+    assert len({write.credential for write in written}) == 2

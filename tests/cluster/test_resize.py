@@ -50,7 +50,7 @@ def plane(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture(scope="module")
 def errors() -> FakeSource:
-    """What Prometheus tells of errors; nothing until a test says so."""
+    """Errors as Prometheus reports them; none until a test says so."""
     return FakeSource([])
 
 
@@ -89,26 +89,26 @@ def sized(cpu: float, mebibytes: float, limit: float | None = None) -> Resize:
 
 def pods(api: Api, namespace: str) -> list[Document]:
     return sorted(
-        api.get(f"/api/v1/namespaces/{namespace}/pods")["items"], key=lambda one: str(one["metadata"]["name"])
+        api.get(f"/api/v1/namespaces/{namespace}/pods")["items"], key=lambda pod: str(pod["metadata"]["name"])
     )
 
 
 def requests(api: Api, namespace: str) -> list[str]:
-    return sorted(one["spec"]["containers"][0]["resources"]["requests"]["cpu"] for one in pods(api, namespace))
+    return sorted(pod["spec"]["containers"][0]["resources"]["requests"]["cpu"] for pod in pods(api, namespace))
 
 
 def resized(api: Api, namespace: str) -> Document:
-    (found,) = (one for one in pods(api, namespace) if LABEL in one["metadata"].get("labels", {}))
-    return found
+    (pod,) = (each for each in pods(api, namespace) if LABEL in each["metadata"].get("labels", {}))
+    return pod
 
 
 def says(api: Api, namespace: str, *conditions: Document, restarts: int = 0) -> None:
-    """What the node of the pod that was resized would say."""
-    found = resized(api, namespace)
-    kept = [one for one in found["status"]["conditions"] if not one["type"].startswith("PodResize")]
-    statuses = [{**one, "restartCount": restarts} for one in found["status"]["containerStatuses"]]
-    body = {"status": {"conditions": kept + list(conditions), "containerStatuses": statuses}}
-    path = f"/api/v1/namespaces/{namespace}/pods/{found['metadata']['name']}/status"
+    """Write the conditions that the node of the resized pod would report."""
+    pod = resized(api, namespace)
+    others = [condition for condition in pod["status"]["conditions"] if not condition["type"].startswith("PodResize")]
+    statuses = [{**status, "restartCount": restarts} for status in pod["status"]["containerStatuses"]]
+    body = {"status": {"conditions": others + list(conditions), "containerStatuses": statuses}}
+    path = f"/api/v1/namespaces/{namespace}/pods/{pod['metadata']['name']}/status"
     answer = api.ask("PATCH", path, body, content_type="application/merge-patch+json")
     assert answer.is_success, answer.text
 
@@ -120,7 +120,7 @@ def pending(reason: str) -> Document:
 def test_pods_get_their_size_one_after_the_other_without_a_restart(
     plane: ControlPlane, leader: ActingReplica, web: str
 ) -> None:
-    began, names = datetime.now(UTC), [one["metadata"]["uid"] for one in pods(plane.api, web)]
+    began, names = datetime.now(UTC), [pod["metadata"]["uid"] for pod in pods(plane.api, web)]
     assert leader.cycle(web, 2, at=began, sizes=sized(0.3, 128))["resize"].writes == {("resize", "written"): 1}
     assert requests(plane.api, web) == ["100m", "300m"]
     assert '"cpu":"100m"' in resized(plane.api, web)["metadata"]["annotations"][BEFORE]
@@ -129,7 +129,7 @@ def test_pods_get_their_size_one_after_the_other_without_a_restart(
     assert soon.writes == {}
     wait_until(lambda: _second(leader, began, web), what="the second pod", timeout=20.0)
     assert requests(plane.api, web) == ["300m", "300m"]
-    assert [one["metadata"]["uid"] for one in pods(plane.api, web)] == names
+    assert [pod["metadata"]["uid"] for pod in pods(plane.api, web)] == names
     assert plane.api.read("Deployment", "web", web)["spec"]["template"]["spec"]["containers"][0]["resources"] == {
         "requests": {"cpu": "100m", "memory": "64Mi"}
     }
@@ -141,9 +141,9 @@ def test_a_pod_that_states_its_resources_as_a_whole_gets_the_sum_of_its_containe
     """Pod-level resources: what its containers do not state they do not get."""
     plane.api.create(whole("web"), namespace)
     wait_until(lambda: len(live_pods(live, namespace)) == 1, what="a pod that is watched")
-    found = live.workload(WorkloadId(namespace, "Deployment", "web"))
-    assert found is not None
-    assert found.resources == Resources(0.2, 0.4, 128 * MIB, 256 * MIB)
+    workload = live.workload(WorkloadId(namespace, "Deployment", "web"))
+    assert workload is not None
+    assert workload.resources == Resources(0.2, 0.4, 128 * MIB, 256 * MIB)
     (pod,) = pods(plane.api, namespace)
     (failed,) = leader.cycle(namespace, 1, sizes=two_sized())["resize"].failures
     assert f"pod update requires features {IN_PLACE} which are not available on node" in failed
@@ -156,16 +156,18 @@ def test_a_pod_that_states_its_resources_as_a_whole_gets_the_sum_of_its_containe
         "requests": {"cpu": "500m", "memory": "256Mi"},
         "limits": {"cpu": "1", "memory": "384Mi"},
     }
-    assert [one["resources"] for one in pod["spec"]["containers"]] == [{}, {}]
-    said = [message for reason, message in events(plane.api, namespace) if reason == "Resized"]
-    assert said[0].startswith("the pod cpu 200m/400m, memory 128Mi/256Mi → the pod cpu 500m/1, memory 256Mi/384Mi: ")
+    assert [container["resources"] for container in pod["spec"]["containers"]] == [{}, {}]
+    messages = [message for reason, message in events(plane.api, namespace) if reason == "Resized"]
+    assert messages[0].startswith(
+        "the pod cpu 200m/400m, memory 128Mi/256Mi → the pod cpu 500m/1, memory 256Mi/384Mi: "
+    )
     released(plane, leader, namespace)
     (pod,) = pods(plane.api, namespace)
     assert pod["spec"]["resources"]["requests"] == {"cpu": "200m", "memory": "128Mi"}
 
 
 IN_PLACE = "InPlacePodLevelResourcesVerticalScaling"
-"""What a node declares that can change such a size (KEP-5328)."""
+"""Feature that a node declares if it can change such a size (KEP-5328)."""
 
 
 def _written(leader: ActingReplica, namespace: str) -> bool:
@@ -173,7 +175,7 @@ def _written(leader: ActingReplica, namespace: str) -> bool:
 
 
 def two_sized() -> Resize:
-    """The same size for both containers of `whole`."""
+    """One size for both containers of `whole`."""
     size = Resources(0.25, None, 128 * MIB, 192 * MIB)
     sizes = tuple(ContainerSize(name, Resources(), size, None, None, "") for name in ("app", "proxy"))
     return Resize(Resources(0.5, None, 256 * MIB, 384 * MIB), Reason.SIZED, "sized", sizes)
@@ -193,23 +195,23 @@ def released(plane: ControlPlane, leader: ActingReplica, namespace: str) -> list
     rights = client_config_source(plane.account("forecaster", NAMESPACE))
     terms = {"expired": False, "dry_run": False}
     with closing(ApiClient(rights)) as client:
-        found = released_objects(
+        lines = released_objects(
             client, leader.settings, datetime.now(UTC), **terms, chosen=lambda where, _: where == namespace
         )
-        return [one.line for one in found]
+        return [line.line for line in lines]
 
 
 def _second(leader: ActingReplica, began: datetime, web: str) -> bool:
-    found = leader.cycle(web, 2, at=began + timedelta(minutes=3), sizes=sized(0.3, 128))["resize"]
-    return bool(found.writes[("resize", "written")])
+    effect = leader.cycle(web, 2, at=began + timedelta(minutes=3), sizes=sized(0.3, 128))["resize"]
+    return bool(effect.writes[("resize", "written")])
 
 
 def resized_by_hand(api: Api, namespace: str, cpu: str, mebibytes: int) -> None:
-    """What another client writes over the size of each pod that has not this one."""
+    """Write a size over that of each pod that has another one, as a second client does."""
     size = {"requests": {"cpu": cpu, "memory": f"{mebibytes}Mi"}}
     body = {"spec": {"containers": [{"name": "app", "resources": size}]}}
-    for one in pods(api, namespace):
-        path = f"/api/v1/namespaces/{namespace}/pods/{one['metadata']['name']}/resize?fieldManager=owner"
+    for pod in pods(api, namespace):
+        path = f"/api/v1/namespaces/{namespace}/pods/{pod['metadata']['name']}/resize?fieldManager=owner"
         assert api.ask("PATCH", path, body, content_type="application/strategic-merge-patch+json").is_success
 
 
@@ -217,13 +219,13 @@ def test_a_size_that_another_client_writes_again_and_again_is_left_to_it(
     plane: ControlPlane, leader: ActingReplica, web: str
 ) -> None:
     """Else it and we would resize the pod in turn, for ever, each time with the Event that it is left alone."""
-    began, seen = datetime.now(UTC), []
+    began, changes = datetime.now(UTC), []
     for minute in range(5):
-        found = leader.cycle(web, 2, at=began + timedelta(minutes=minute), sizes=sized(0.3, 128))["resize"]
-        seen.append({change for change, _ in found.writes})
+        effect = leader.cycle(web, 2, at=began + timedelta(minutes=minute), sizes=sized(0.3, 128))["resize"]
+        changes.append({change for change, _ in effect.writes})
         resized_by_hand(plane.api, web, "100m", 64)
-    assert seen == [{"resize"}, {"yield"}, set(), set(), set()]
-    assert found.states["second-writer"] == 1
+    assert changes == [{"resize"}, {"yield"}, set(), set(), set()]
+    assert effect.states["second-writer"] == 1
     code, why = leader.actuators.refusal(WorkloadId(web, "Deployment", "web")) or ("", "")
     assert (code, "was resized by another client; its workload keeps its size until" in why) == ("second-writer", True)
     assert ("ResizeBackedOff", "owner resized it; its workload is left alone for 6h") in events(plane.api, web)
@@ -267,7 +269,7 @@ def test_a_pod_that_has_proven_its_size_gets_the_next_one(
 def test_a_pod_that_its_finalizer_keeps_for_days_does_not_hold_the_others(
     plane: ControlPlane, live: LiveCluster, leader: ActingReplica, web: str
 ) -> None:
-    """As one on a node that is lost: it is not ready, and nobody says when it goes."""
+    """A pod on a lost node, for instance, is not ready, and nobody says when it goes."""
     began = datetime.now(UTC)
     leader.cycle(web, 2, at=began, sizes=sized(0.3, 128))
     name = resized(plane.api, web)["metadata"]["name"]
@@ -294,8 +296,8 @@ def test_another_mode_gives_them_their_own_size_again(plane: ControlPlane, leade
     (line,) = released(plane, leader, web)
     assert line.endswith("size app cpu 100m, memory 64Mi, was app cpu 300m, memory 128Mi: released by command"), line
     assert requests(plane.api, web) == ["100m", "100m"]
-    assert [one for one in pods(plane.api, web) if BEFORE in one["metadata"].get("annotations", {})] == []
-    managers = {each["manager"] for one in pods(plane.api, web) for each in one["metadata"]["managedFields"]}
+    assert [pod for pod in pods(plane.api, web) if BEFORE in pod["metadata"].get("annotations", {})] == []
+    managers = {each["manager"] for pod in pods(plane.api, web) for each in pod["metadata"]["managedFields"]}
     assert "forecaster" not in managers
 
 
@@ -316,7 +318,7 @@ def test_settled_pods_have_their_own_size_again_when_the_mode_changes(
     finally:
         policies.restate(*before)
     assert requests(plane.api, web) == ["100m", "100m"]
-    assert [one for one in pods(plane.api, web) if LABEL in one["metadata"].get("labels", {})] == []
+    assert [pod for pod in pods(plane.api, web) if LABEL in pod["metadata"].get("labels", {})] == []
 
 
 def test_sizes_wait_for_their_window(plane: ControlPlane, leader: ActingReplica, web: str) -> None:
@@ -359,21 +361,21 @@ def test_errors_of_its_workload_after_a_size_take_it_back(
     finally:
         errors.loads = []
     assert requests(plane.api, web) == ["100m", "100m"]
-    (said,) = [message for reason, message in events(plane.api, web) if reason == "SizeRolledBack"]
-    assert "errors are 0.2, above the limit of 0.05, and were 0.01" in said
+    (text,) = [message for reason, message in events(plane.api, web) if reason == "SizeRolledBack"]
+    assert "errors are 0.2, above the limit of 0.05, and were 0.01" in text
 
 
 def test_while_the_node_defers_a_size_the_other_pods_wait(plane: ControlPlane, leader: ActingReplica, web: str) -> None:
     began = datetime.now(UTC)
     leader.cycle(web, 2, at=began, sizes=sized(0.3, 64))
     says(plane.api, web, pending("Deferred"))
-    found = leader.cycle(web, 2, at=began + timedelta(minutes=4), sizes=sized(0.3, 64))["resize"]
-    assert (found.writes, found.states["deferred"]) == ({}, 1)
+    effect = leader.cycle(web, 2, at=began + timedelta(minutes=4), sizes=sized(0.3, 64))["resize"]
+    assert (effect.writes, effect.states["deferred"]) == ({}, 1)
     assert requests(plane.api, web) == ["100m", "300m"]
 
 
 @pytest.mark.parametrize(
-    ("said", "restarts", "why"),
+    ("conditions", "restarts", "why"),
     [
         ([pending("Infeasible")], 0, "its node can never grant the size. the node is full"),
         ([], 2, "2 restarts since its size was changed"),
@@ -381,13 +383,13 @@ def test_while_the_node_defers_a_size_the_other_pods_wait(plane: ControlPlane, l
     ids=["infeasible", "restarts"],
 )
 def test_a_pod_that_is_worse_off_gets_its_own_size_again(
-    plane: ControlPlane, leader: ActingReplica, web: str, said: list[Document], restarts: int, why: str
+    plane: ControlPlane, leader: ActingReplica, web: str, conditions: list[Document], restarts: int, why: str
 ) -> None:
     began = datetime.now(UTC)
     leader.cycle(web, 2, at=began, sizes=sized(0.3, 64))
-    says(plane.api, web, *said, restarts=restarts)
-    found = leader.cycle(web, 2, at=began + timedelta(minutes=1), sizes=sized(0.3, 64))["resize"]
-    assert found.writes == {("roll-back", "written"): 1}
+    says(plane.api, web, *conditions, restarts=restarts)
+    effect = leader.cycle(web, 2, at=began + timedelta(minutes=1), sizes=sized(0.3, 64))["resize"]
+    assert effect.writes == {("roll-back", "written"): 1}
     assert requests(plane.api, web) == ["100m", "100m"]
     assert any(reason == "SizeRolledBack" and why in message for reason, message in events(plane.api, web))
     later = leader.cycle(web, 2, at=began + timedelta(hours=1), sizes=sized(0.3, 64))["resize"]
@@ -401,8 +403,8 @@ def test_a_size_beyond_a_limit_range_is_brought_within_it(plane: ControlPlane, l
     plane.kubectl("apply", f"--namespace={web}", "-f-", given=str(document).replace("'", '"'))
     pods = leader.actuators.parts["resize"].pods  # type: ignore[attr-defined]
     wait_until(lambda: pods.admission()(web).limit_ranges, what="the LimitRange")
-    found = leader.cycle(web, 2, sizes=sized(0.3, 128))["resize"]
-    assert ("resize", "failed") not in found.writes
+    effect = leader.cycle(web, 2, sizes=sized(0.3, 128))["resize"]
+    assert ("resize", "failed") not in effect.writes
     assert "300m" not in requests(plane.api, web)
 
 
@@ -419,5 +421,5 @@ def test_the_api_server_holds_our_account_to_sizes(plane: ControlPlane, web: str
 
 def test_of_a_held_size_nothing_is_written(plane: ControlPlane, leader: ActingReplica, web: str) -> None:
     assert leader.cycle(web, 2)["resize"].writes == {}
-    kept = replace(sized(0.3, 128), containers=())
-    assert leader.cycle(web, 2, sizes=kept)["resize"].writes == {}
+    held = replace(sized(0.3, 128), containers=())
+    assert leader.cycle(web, 2, sizes=held)["resize"].writes == {}

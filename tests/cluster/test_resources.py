@@ -70,9 +70,9 @@ class Replica:
         kubeconfig = str(plane.account("forecaster", NAMESPACE))
         given = {"resources": {"enabled": True}, "kubernetes": {"kubeconfig": kubeconfig}}
         self.settings = parse({**given, "acting": {"kubeconfig": kubeconfig}}, "test")
-        found = live_cluster(self.settings)
-        assert found is not None
-        client, self.cluster = found
+        built = live_cluster(self.settings)
+        assert built is not None
+        client, self.cluster = built
         self.cluster.start(client)
         parts.callback(self.cluster.stop, client)
         assert self.cluster.wait(60)
@@ -82,10 +82,10 @@ class Replica:
         assert writer is not None
         self.writer = writer
         self.offered: OfferedCycle | None = None
-        seen: Any = SimpleNamespace(receive=self._receive)
+        recorder: Any = SimpleNamespace(receive=self._receive)
         of_policies = policy_status_writer(self.settings, structlog.get_logger(), parts, self.cluster, self.fence)
         assert of_policies is not None
-        receivers = {"status": writer, "policy-status": of_policies, "seen": seen}
+        receivers = {"status": writer, "policy-status": of_policies, "seen": recorder}
         self.publisher = RecordPublisher(self.settings.policies, receivers)
 
     def cycle(self, namespace: str) -> Inventory:
@@ -95,8 +95,8 @@ class Replica:
         inventory = self.source.inventory(now)
         assert inventory.policies is not None
         self.settings.policies.take_over(inventory.policies)
-        here = [one.id for one in inventory.workloads if one.id.namespace == namespace]
-        self.publisher.publish(now, [recommendation(id_, at=now, now=1) for id_ in here])
+        ids = [workload.id for workload in inventory.workloads if workload.id.namespace == namespace]
+        self.publisher.publish(now, [recommendation(id_, at=now, now=1) for id_ in ids])
         return inventory
 
     def published(self, id_: WorkloadId) -> bool:
@@ -120,7 +120,7 @@ def plane(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
 
 
 def served(plane: ControlPlane, *plurals: str) -> bool:
-    return all(plane.api.ask("GET", path_of_all(one)).is_success for one in plurals)
+    return all(plane.api.ask("GET", path_of_all(plural)).is_success for plural in plurals)
 
 
 @pytest.fixture(scope="module")
@@ -150,11 +150,11 @@ def read(plane: ControlPlane, namespace: str) -> Document:
 
 
 def condition(plane: ControlPlane, namespace: str, kind: str) -> tuple[str, str]:
-    found = read(plane, namespace).get("status", {}).get("conditions", [])
-    return next(((one["status"], one["reason"]) for one in found if one["type"] == kind), ("", ""))
+    conditions = read(plane, namespace).get("status", {}).get("conditions", [])
+    return next(((each["status"], each["reason"]) for each in conditions if each["type"] == kind), ("", ""))
 
 
-def told(plane: ControlPlane, leader: Replica, web: WorkloadId) -> list[str]:
+def policy_row(plane: ControlPlane, leader: Replica, web: WorkloadId) -> list[str]:
     """Workloads and reason of the PredictivePolicy, as kubectl shows them, after one more cycle."""
     leader.cycle(web.namespace)
     _, row = plane.kubectl("get", "predictivepolicies", "publish").splitlines()
@@ -162,8 +162,8 @@ def told(plane: ControlPlane, leader: Replica, web: WorkloadId) -> list[str]:
 
 
 def events(plane: ControlPlane, namespace: str) -> list[str]:
-    found = plane.api.get(f"/api/v1/namespaces/{namespace}/events")["items"]
-    return sorted(one["reason"] for one in found if one["source"].get("component") == "forecaster")
+    items = plane.api.get(f"/api/v1/namespaces/{namespace}/events")["items"]
+    return sorted(event["reason"] for event in items if event["source"].get("component") == "forecaster")
 
 
 def known(replica: Replica, id_: WorkloadId, layers: int) -> None:
@@ -172,7 +172,7 @@ def known(replica: Replica, id_: WorkloadId, layers: int) -> None:
 
 
 class TestRefused:
-    """What the API server says before anything of it reaches us."""
+    """Objects that the API server refuses before anything of them reaches us."""
 
     @pytest.mark.parametrize(
         ("spec", "message"),
@@ -206,7 +206,7 @@ class TestRefused:
         """Every field of the schema, one beyond the other; tests/integration reads the same ones."""
         path = f"/apis/{API_VERSION}/namespaces/{namespace}/{AUTOSCALERS}?dryRun=All"
         admitted = []
-        for case in (one for one in specs() if one.beyond):
+        for case in (each for each in specs() if each.beyond):
             spec = {"scaleTargetRef": {"name": "web"}, **(case.spec or {})}
             answer = plane.api.ask("POST", path, {**HEAD, "metadata": {"name": "web"}, "spec": spec})
             admitted += [] if answer.status_code == 422 else [f"{case.label}: {answer.status_code}"]
@@ -252,14 +252,14 @@ def test_defaults_of_the_platform_count_for_the_workloads_that_they_select(
     wait_until(lambda: bool(leader.cluster.policies().defaults), what="the watch of the object")
     try:
         assert not leader.published(web)
-        wait_until(lambda: told(plane, leader, web) == ["0", "MatchesNothing"], what="the status")
+        wait_until(lambda: policy_row(plane, leader, web) == ["0", "MatchesNothing"], what="the status")
         plane.kubectl("label", "deployment", "web", f"--namespace={web.namespace}", "team=shop-a")
         wait_until(lambda: leader.cluster.policies().labels.get(web) == {"team": "shop-a"}, what="the label")
         assert leader.published(web)
-        wait_until(lambda: told(plane, leader, web) == ["1", "PolicyInForce"], what="the status")
+        wait_until(lambda: policy_row(plane, leader, web) == ["1", "PolicyInForce"], what="the status")
         both = {"MatchesNothing", "PolicyInForce"}
         wait_until(lambda: both <= set(events(plane, "default")), what="the Events")
-        assert [one.origin for one in leader.settings.policies.layers(web)] == ["PredictivePolicy publish"]
+        assert [layer.origin for layer in leader.settings.policies.layers(web)] == ["PredictivePolicy publish"]
     finally:
         plane.kubectl("delete", "predictivepolicy", "publish")
 
@@ -305,7 +305,7 @@ def test_a_policy_that_other_layers_contradict_says_so_and_the_workload_goes_on_
     known(leader, web, 1)
     assert not leader.published(web)
     wait_until(lambda: condition(plane, web.namespace, "Ready") == ("False", "PolicyRefused"), what="the status")
-    conditions = {one["type"]: one["message"] for one in read(plane, web.namespace)["status"]["conditions"]}
+    conditions = {each["type"]: each["message"] for each in read(plane, web.namespace)["status"]["conditions"]}
     assert "horizontal.min_replicas is '0': must not be 0" in conditions["Ready"]
 
 

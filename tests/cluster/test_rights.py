@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
 METHODS = {"get": "GET", "list": "GET", "watch": "GET", "create": "POST", "patch": "PATCH"}
 OF_EVERY_ACCOUNT = "selfsubjectaccessreviews"
-"""What `doctor` asks; every account may."""
+"""Resource that `doctor` asks for; every account may."""
 VALUE = "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/forecaster_demand?labelSelector=workload%3Dweb"
 
 
@@ -76,7 +76,7 @@ def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlP
 
 @pytest.fixture(scope="module")
 def requests(deployed: Deployed, tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Document]]:
-    """What our accounts asked of the API server, by account, while everything they are for was done."""
+    """Requests of our accounts to the API server, by account, while everything they are for was done."""
     plane = deployed.cluster
     with_all_rights(plane, tmp_path_factory.mktemp("overlay"))
     assert "forecaster-initial: trusts our authority" in deployed.run_certificates()
@@ -96,7 +96,7 @@ def requests(deployed: Deployed, tmp_path_factory: pytest.TempPathFactory) -> di
 
 def with_all_rights(plane: ControlPlane, folder: Path) -> None:
     """The base with the component of each mode."""
-    modes = [f"components/{mode}" for mode in dict.fromkeys(one.mode for one in RIGHTS) if mode not in IN_THE_BASE]
+    modes = [f"components/{mode}" for mode in dict.fromkeys(right.mode for right in RIGHTS) if mode not in IN_THE_BASE]
     parts = {"resources": ["base"], "components": modes}
     overlay = {key: [within(part, str(folder)) for part in value] for key, value in parts.items()}
     head = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
@@ -108,7 +108,7 @@ def with_all_rights(plane: ControlPlane, folder: Path) -> None:
 
 
 def ask_for_a_value(deployed: Deployed) -> None:
-    """As the HPA controller does, through the API server; and as an account without rights does, by its token."""
+    """Ask as the HPA controller does, through the API server, and as an account without rights does, by its token."""
     plane = deployed.cluster
     with closing(plane.client(token=plane.token("horizontal-pod-autoscaler", "kube-system"))) as client:
         wait_until(lambda: client.ask("GET", VALUE).status_code != HTTPStatus.SERVICE_UNAVAILABLE, what="an answer")
@@ -151,8 +151,8 @@ def scale_and_put_back(plane: ControlPlane) -> None:
         replica = ActingReplica(plane, parts, {"scale": {"enabled": True}, "policy": policy})
         replica.until_leading()
         for kind in ("Deployment", "StatefulSet"):
-            found = replica.cycle("rights", 3, name="worker", kind=kind)["scale"]
-            assert found.writes == {("raise", "written"): 1}
+            effect = replica.cycle("rights", 3, name="worker", kind=kind)["scale"]
+            assert effect.writes == {("raise", "written"): 1}
         wait_until(lambda: ("watch", "scaledobjects") in asked_of(plane), what="the watch of ScaledObjects")
     assert "rights/worker" in run_release(plane, "release", "--now")
 
@@ -170,24 +170,26 @@ def tell_a_status(plane: ControlPlane) -> None:
         plane.kubectl("apply", "-f-", given=yaml.safe_dump(policy))
         wait_until(lambda: bool(replica.cluster.policies().defaults), what="the watch of the object")
 
-        def told() -> bool:
+        def status_written() -> bool:
             replica.cycle("rights")
             return ("patch", "predictivepolicies") in statuses_of(plane)
 
-        wait_until(told, what="its status")
+        wait_until(status_written, what="its status")
         plane.kubectl("delete", "predictivepolicy", "rights")
 
 
 def asked_of(plane: ControlPlane) -> set[tuple[str, str]]:
     """Verbs that our account asked for, with the resource."""
-    asked = (one for one in plane.audited("forecaster") if "objectRef" in one)
-    return {(one["verb"], one["objectRef"]["resource"]) for one in asked}
+    entries = (entry for entry in plane.audited("forecaster") if "objectRef" in entry)
+    return {(entry["verb"], entry["objectRef"]["resource"]) for entry in entries}
 
 
 def statuses_of(plane: ControlPlane) -> set[tuple[str, str]]:
     """Verbs on status subresources that our account asked for, with the resource."""
-    asked = (one for one in plane.audited("forecaster") if one.get("objectRef", {}).get("subresource") == "status")
-    return {(one["verb"], one["objectRef"]["resource"]) for one in asked}
+    entries = (
+        entry for entry in plane.audited("forecaster") if entry.get("objectRef", {}).get("subresource") == "status"
+    )
+    return {(entry["verb"], entry["objectRef"]["resource"]) for entry in entries}
 
 
 def resize_a_pod(plane: ControlPlane) -> None:
@@ -204,7 +206,7 @@ def resize_a_pod(plane: ControlPlane) -> None:
         wait_until(
             lambda: written in replica.cycle("rights", 1, name="sized", sizes=size)["resize"].writes, what="a resize"
         )
-        followed = {("watch", one) for one in ("verticalpodautoscalers", "limitranges", "resourcequotas")}
+        followed = {("watch", resource) for resource in ("verticalpodautoscalers", "limitranges", "resourcequotas")}
         wait_until(lambda: followed <= asked_of(plane), what="their watches")
 
 
@@ -216,9 +218,9 @@ def evict_a_pod(plane: ControlPlane) -> None:
         running = Resizes(client, lambda owner: owner, followed=followed)
         assert running.nodes()
         wait_until(lambda: ("watch", "nodes") in asked_of(plane), what="the watch of nodes")
-        one = running.of("rights", name)
-        assert one is not None
-        running.write(ResizeWrite(one, Change.EVICT, {}, "tried"))
+        pod = running.of("rights", name)
+        assert pod is not None
+        running.write(ResizeWrite(pod, Change.EVICT, {}, "tried"))
 
 
 def die_within_a_restoring(plane: ControlPlane, replica: Replica) -> None:
@@ -232,59 +234,61 @@ def annotated(mode: str | None) -> Document:
 
 
 def verbs_of(plane: ControlPlane, account: str) -> set[str]:
-    return {one["verb"] for one in plane.audited(account)}
+    return {entry["verb"] for entry in plane.audited(account)}
 
 
-def is_of(one: Granted, asked: Document) -> bool:
+def is_of(grant: Granted, request: Document) -> bool:
     """Whether that right is what a request needed."""
-    found, right = asked.get("objectRef", {}), one.right
-    resource = "/".join(filter(None, (found.get("resource"), found.get("subresource"))))
+    reference, right = request.get("objectRef", {}), grant.right
+    resource = "/".join(filter(None, (reference.get("resource"), reference.get("subresource"))))
     return (
-        (asked["verb"], found.get("apiGroup", ""), resource) == (one.verb, right.group, right.resource)
-        and (not right.names or found.get("name") in right.names)
-        and (not right.namespace or found.get("namespace") == right.namespace)
+        (request["verb"], reference.get("apiGroup", ""), resource) == (grant.verb, right.group, right.resource)
+        and (not right.names or reference.get("name") in right.names)
+        and (not right.namespace or reference.get("namespace") == right.namespace)
     )
 
 
 def test_every_right_is_used(requests: dict[str, list[Document]]) -> None:
-    unused = [str(one) for one in GRANTED if not any(is_of(one, asked) for asked in requests[one.right.account])]
+    unused = [
+        str(grant) for grant in GRANTED if not any(is_of(grant, request) for request in requests[grant.right.account])
+    ]
     assert unused == []
 
 
 def test_nothing_is_asked_for_beyond_the_rights(requests: dict[str, list[Document]]) -> None:
     """Paths that are no resources, such as /readyz, are open to every account."""
     beyond = [
-        (account, asked["verb"], asked["requestURI"], asked["responseStatus"]["code"])
-        for account, all_asked in requests.items()
-        for asked in all_asked
-        if asked.get("objectRef", {}).get("resource") not in {None, OF_EVERY_ACCOUNT}
-        and not any(one.right.account == account and is_of(one, asked) for one in GRANTED)
+        (account, request["verb"], request["requestURI"], request["responseStatus"]["code"])
+        for account, of_account in requests.items()
+        for request in of_account
+        if request.get("objectRef", {}).get("resource") not in {None, OF_EVERY_ACCOUNT}
+        and not any(grant.right.account == account and is_of(grant, request) for grant in GRANTED)
     ]
     assert beyond == []
 
 
 def test_nothing_was_refused(requests: dict[str, list[Document]]) -> None:
     refused = [
-        asked["requestURI"]
-        for all_asked in requests.values()
-        for asked in all_asked
-        if asked["responseStatus"]["code"] == HTTPStatus.FORBIDDEN
+        request["requestURI"]
+        for of_account in requests.values()
+        for request in of_account
+        if request["responseStatus"]["code"] == HTTPStatus.FORBIDDEN
     ]
     assert refused == []
 
 
-@pytest.mark.parametrize("one", GRANTED, ids=str)
+@pytest.mark.parametrize("grant", GRANTED, ids=str)
 def test_without_it_the_same_request_is_refused(
-    deployed: Deployed, requests: dict[str, list[Document]], one: Granted
+    deployed: Deployed, requests: dict[str, list[Document]], grant: Granted
 ) -> None:
-    plane, account = deployed.cluster, one.right.account
-    asked = next(asked for asked in requests[account] if is_of(one, asked))
+    plane, account = deployed.cluster, grant.right.account
+    request = next(request for request in requests[account] if is_of(grant, request))
     kubeconfig = deployed.account(account)
-    with without(plane, one), closing(plane.client(token=plane.token(account, NAMESPACE))) as client:
-        answer = client.ask(METHODS[one.verb], asked["requestURI"], {}, content_type=body_of(one.verb))
+    with without(plane, grant), closing(plane.client(token=plane.token(account, NAMESPACE))) as client:
+        answer = client.ask(METHODS[grant.verb], request["requestURI"], {}, content_type=body_of(grant.verb))
         assert answer.status_code == HTTPStatus.FORBIDDEN, answer.text
-        with closing(ApiClient(client_config_source(kubeconfig))) as ours:
-            assert missing(ours, [one.right]) == [(one.right, one.verb)]
+        with closing(ApiClient(client_config_source(kubeconfig))) as api:
+            assert missing(api, [grant.right]) == [(grant.right, grant.verb)]
 
 
 def body_of(verb: str) -> str:
@@ -292,77 +296,81 @@ def body_of(verb: str) -> str:
 
 
 @contextmanager
-def without(plane: ControlPlane, one: Granted) -> Iterator[None]:
+def without(plane: ControlPlane, grant: Granted) -> Iterator[None]:
     """The cluster with that verb of that right taken away, in every role that grants it to the account."""
-    taken = [each for each in granting(plane, one.right) if taken_out(plane, each, one)]
+    taken = [each for each in granting(plane, grant.right) if taken_out(plane, each, grant)]
     assert taken, "no role grants it"
     try:
-        until(plane, one, allowed=False)
+        until(plane, grant, allowed=False)
         yield
     finally:
         for each in taken:
             done = sent(plane, "PUT", each)
             assert (done if done.is_success else sent(plane, "POST", each)).is_success
-        until(plane, one, allowed=True)
+        until(plane, grant, allowed=True)
 
 
 def granting(plane: ControlPlane, right: Right) -> list[Document]:
     """The roles of ours, and the bindings to those of Kubernetes itself, by which an account has a right."""
     kinds = ("RoleBinding", "ClusterRoleBinding") if right.through else ("Role", "ClusterRole")
-    found = [
+    roles = [
         stated(each, kind)
         for kind in kinds
         for each in plane.api.get(f"{RBAC}/{kind.lower()}s")["items"]
         if each["metadata"]["name"].startswith("forecaster")
     ]
-    return [each for each in found if grants(each, right)]
+    return [each for each in roles if grants(each, right)]
 
 
-def sent(plane: ControlPlane, method: str, one: Document) -> httpx.Response:
+def sent(plane: ControlPlane, method: str, document: Document) -> httpx.Response:
     """A request for a role or a binding."""
-    metadata = one["metadata"]
+    metadata = document["metadata"]
     place = f"/namespaces/{metadata['namespace']}" if "namespace" in metadata else ""
     name = "" if method == "POST" else f"/{metadata['name']}"
-    return plane.api.ask(method, f"{RBAC}{place}/{one['kind'].lower()}s{name}", None if method == "DELETE" else one)
+    return plane.api.ask(
+        method, f"{RBAC}{place}/{document['kind'].lower()}s{name}", None if method == "DELETE" else document
+    )
 
 
-def grants(found: Document, right: Right) -> bool:
+def grants(role: Document, right: Right) -> bool:
     if right.through:
-        return bool(found["roleRef"]["name"] == right.through)
-    mine = found["metadata"]["name"].startswith(right.account)
-    return mine and any(rule_is_of(rule, right) for rule in found["rules"])
+        return bool(role["roleRef"]["name"] == right.through)
+    mine = role["metadata"]["name"].startswith(right.account)
+    return mine and any(rule_is_of(rule, right) for rule in role["rules"])
 
 
 def rule_is_of(rule: dict[str, Any], right: Right) -> bool:
     return right.resource in rule.get("resources", ()) and right.group in rule.get("apiGroups", ())
 
 
-def stated(found: Document, kind: str) -> Document:
+def stated(document: Document, kind: str) -> Document:
     """An object without what the API server wrote into it."""
-    kept = {key: found["metadata"][key] for key in ("name", "namespace", "labels") if key in found["metadata"]}
-    return {**found, "apiVersion": RBAC.removeprefix("/apis/"), "kind": kind, "metadata": kept}
+    metadata = {
+        key: document["metadata"][key] for key in ("name", "namespace", "labels") if key in document["metadata"]
+    }
+    return {**document, "apiVersion": RBAC.removeprefix("/apis/"), "kind": kind, "metadata": metadata}
 
 
-def taken_out(plane: ControlPlane, role: Document, one: Granted) -> bool:
+def taken_out(plane: ControlPlane, role: Document, grant: Granted) -> bool:
     """Take the verb out of a role, or take the binding away; whether that changed anything."""
-    if one.right.through:
+    if grant.right.through:
         return sent(plane, "DELETE", role).is_success
-    rules = [less(rule, one) for rule in role["rules"]]
+    rules = [less(rule, grant) for rule in role["rules"]]
     changed = {**role, "rules": [rule for rule in rules if rule["verbs"]]}
     return rules != role["rules"] and sent(plane, "PUT", changed).is_success
 
 
-def less(rule: dict[str, Any], one: Granted) -> dict[str, Any]:
-    if not rule_is_of(rule, one.right):
+def less(rule: dict[str, Any], grant: Granted) -> dict[str, Any]:
+    if not rule_is_of(rule, grant.right):
         return rule
-    return {**rule, "verbs": [verb for verb in rule["verbs"] if verb != one.verb]}
+    return {**rule, "verbs": [verb for verb in rule["verbs"] if verb != grant.verb]}
 
 
-def until(plane: ControlPlane, one: Granted, *, allowed: bool) -> None:
+def until(plane: ControlPlane, grant: Granted, *, allowed: bool) -> None:
     """Wait until the API server has learned of a role."""
-    right = one.right
-    wanted = {
-        "verb": one.verb,
+    right = grant.right
+    attributes = {
+        "verb": grant.verb,
         "group": right.group,
         "resource": right.resource,
         "namespace": right.namespace,
@@ -373,14 +381,14 @@ def until(plane: ControlPlane, one: Granted, *, allowed: bool) -> None:
     review = {
         "apiVersion": "authorization.k8s.io/v1",
         "kind": "SubjectAccessReview",
-        "spec": {"user": user, "groups": groups, "resourceAttributes": wanted},
+        "spec": {"user": user, "groups": groups, "resourceAttributes": attributes},
     }
 
     def decided() -> bool:
         answer = plane.api.ask("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
         return bool(answer.json()["status"]["allowed"]) is allowed
 
-    wait_until(decided, what=f"{one} to be {'allowed' if allowed else 'refused'}")
+    wait_until(decided, what=f"{grant} to be {'allowed' if allowed else 'refused'}")
 
 
 def test_doctor_names_what_is_missing_and_what_is_not_done_without_it(
@@ -392,8 +400,10 @@ def test_doctor_names_what_is_missing_and_what_is_not_done_without_it(
     )
     (well,) = rights_checks(settings)
     assert (well.name, well.ok) == ("rights of mode floor", True)
-    events = next(one for one in GRANTED if one.right[1:4] == ("floor", "", "events") and one.right.account != RELEASE)
+    events = next(
+        grant for grant in GRANTED if grant.right[1:4] == ("floor", "", "events") and grant.right.account != RELEASE
+    )
     with without(deployed.cluster, events):
-        (told,) = rights_checks(settings)
-    assert told.detail == "create events is not allowed: changes leave no Event beside the HPA"
-    assert "deploy/components/floor/rights.yaml" in told.remedy
+        (check,) = rights_checks(settings)
+    assert check.detail == "create events is not allowed: changes leave no Event beside the HPA"
+    assert "deploy/components/floor/rights.yaml" in check.remedy

@@ -32,21 +32,21 @@ if TYPE_CHECKING:
 HPA = "HorizontalPodAutoscaler"
 HTTP = Signal(f"{ERROR_SIGNAL_PREFIX}http", unit="")
 MEASURED = 4
-"""What the measured demand of every decision here asks for."""
+"""Count that the measured demand of every decision here asks for."""
 
 
 @pytest.fixture(scope="module")
 def plane(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> ControlPlane:
     """The control plane with `deploy/base` and the components that write counts."""
     apply_components(control_plane, tmp_path_factory.mktemp("rollback"), "floor", "scale")
-    for what in ("horizontalpodautoscalers.autoscaling", "deployments.apps"):
-        control_plane.until_allowed(f"{NAMESPACE}/forecaster", "patch", what)
+    for resource in ("horizontalpodautoscalers.autoscaling", "deployments.apps"):
+        control_plane.until_allowed(f"{NAMESPACE}/forecaster", "patch", resource)
     return control_plane
 
 
 @pytest.fixture(scope="module")
 def errors() -> FakeSource:
-    """What Prometheus tells of errors; nothing until a test says so."""
+    """Errors as Prometheus reports them; none until a test says so."""
     return FakeSource([])
 
 
@@ -78,24 +78,24 @@ def deployed(plane: ControlPlane, live: LiveCluster, name: str, namespace: str) 
 
 
 def ready(live: LiveCluster, id_: WorkloadId) -> Sequence[object]:
-    return [one for one in (live.living({id_}) or {}).get(id_, ()) if one.ready]
+    return [pod for pod in (live.living({id_}) or {}).get(id_, ()) if pod.ready]
 
 
 def stated(api: Api, kind: str, name: str, namespace: str) -> Document:
-    """What of an object is its owner's."""
-    found = api.read(kind, name, namespace)
-    noted = found["metadata"].get("annotations", {})
-    kept = {key: value for key, value in noted.items() if key != "deployment.kubernetes.io/revision"}
-    return {"spec": found["spec"], "labels": found["metadata"].get("labels"), "annotations": kept}
+    """Return the parts of an object that are its owner's."""
+    document = api.read(kind, name, namespace)
+    noted = document["metadata"].get("annotations", {})
+    annotations = {key: value for key, value in noted.items() if key != "deployment.kubernetes.io/revision"}
+    return {"spec": document["spec"], "labels": document["metadata"].get("labels"), "annotations": annotations}
 
 
 def crash(api: Api, namespace: str, pods: int) -> None:
-    """So many pods have restarted twice just now."""
+    """Let so many pods have restarted twice just now."""
     ended = {"terminated": {"exitCode": 1, "finishedAt": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}}
-    for one in api.get(f"/api/v1/namespaces/{namespace}/pods")["items"][:pods]:
-        found = [{**each, "restartCount": 2, "lastState": ended} for each in one["status"]["containerStatuses"]]
-        path = f"/api/v1/namespaces/{namespace}/pods/{one['metadata']['name']}/status"
-        body = {"status": {"containerStatuses": found}}
+    for pod in api.get(f"/api/v1/namespaces/{namespace}/pods")["items"][:pods]:
+        statuses = [{**each, "restartCount": 2, "lastState": ended} for each in pod["status"]["containerStatuses"]]
+        path = f"/api/v1/namespaces/{namespace}/pods/{pod['metadata']['name']}/status"
+        body = {"status": {"containerStatuses": statuses}}
         answer = api.ask("PATCH", path, body, content_type="application/merge-patch+json")
         assert answer.is_success, answer.text
 
@@ -114,7 +114,7 @@ def released(plane: ControlPlane, leader: ActingReplica, namespace: str) -> list
             at_once=True,
             chosen=lambda space, _: space == namespace,
         )
-        return [one.done for one in mine]
+        return [line.done for line in mine]
 
 
 def test_pods_that_restart_after_a_raise_bring_the_count_back_and_a_release_leaves_no_trace(
@@ -128,20 +128,20 @@ def test_pods_that_restart_after_a_raise_bring_the_count_back_and_a_release_leav
     crash(plane.api, namespace, 3)
     wait_until(lambda: taken_back(leader, namespace, "scale"), what="the count to be taken back")
     assert replicas(plane.api, "web", namespace).wanted == MEASURED
-    found = leader.cycle(namespace, 8)["scale"]
-    assert (found.writes, found.states["rolled-back"]) == ({}, 1)
+    effect = leader.cycle(namespace, 8)["scale"]
+    assert (effect.writes, effect.states["rolled-back"]) == ({}, 1)
     code, why = leader.actuators.refusal(web) or ("", "")
     assert (code, "3 pods restarted, 0 had before; held until" in why) == ("rolled-back", True)
-    (said,) = [message for reason, message in events(plane.api, namespace) if reason == "ScaleRolledBack"]
-    assert said.startswith("replicas 6 → 4: worse off since the last change: 3 pods restarted, 0 had before")
+    (text,) = [message for reason, message in events(plane.api, namespace) if reason == "ScaleRolledBack"]
+    assert text.startswith("replicas 6 → 4: worse off since the last change: 3 pods restarted, 0 had before")
     assert released(plane, leader, namespace) == [True]
     wait_until(lambda: replicas(plane.api, "web", namespace) == (2, 2), what="the owner's pods")
     assert stated(plane.api, "Deployment", "web", namespace) == before
 
 
 def taken_back(leader: ActingReplica, namespace: str, mode: str, name: str = "web") -> bool:
-    found = leader.cycle(namespace, 6, name=name)[mode]
-    return found.writes == {("roll-back", "written"): 1}
+    effect = leader.cycle(namespace, 6, name=name)[mode]
+    return effect.writes == {("roll-back", "written"): 1}
 
 
 def test_errors_after_a_floor_bring_the_owners_minimum_back_which_its_owner_may_apply_anew(
@@ -167,12 +167,12 @@ def test_errors_after_a_floor_bring_the_owners_minimum_back_which_its_owner_may_
     wait_until(lambda: WATCH in live.scalers(api)[0][1].meta.annotations, what="the floor that is watched")
     errors.loads = [Load(Workload(api, 2, 2), {HTTP: lambda _: 0.2})]
     assert cycle(1) == {"roll-back": 1}
-    found = plane.api.read(HPA, "api", namespace)
-    assert found["spec"]["minReplicas"] == 1
-    owned = [one["manager"] for one in found["metadata"]["managedFields"] if "f:minReplicas" in str(one)]
+    hpa = plane.api.read(HPA, "api", namespace)
+    assert hpa["spec"]["minReplicas"] == 1
+    owned = [entry["manager"] for entry in hpa["metadata"]["managedFields"] if "f:minReplicas" in str(entry)]
     assert "forecaster" not in owned
-    (said,) = [message for reason, message in events(plane.api, namespace) if reason == "FloorRolledBack"]
-    assert said.startswith(
+    (text,) = [message for reason, message in events(plane.api, namespace) if reason == "FloorRolledBack"]
+    assert text.startswith(
         "minReplicas 4 → 1: worse off since the last change: errors are 0.2, above the limit of 0.05"
     )
     wait_until(lambda: live.scalers(api)[0][1].spec.bounds.min_replicas == 1, what="the roll back that is watched")

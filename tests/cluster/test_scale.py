@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 BOUNDS = {"min_replicas": 1, "max_replicas": 20}
 MEASURED = 4
-"""What the measured demand of every decision here asks for."""
+"""Count that the measured demand of every decision here asks for."""
 
 
 @pytest.fixture(scope="module")
@@ -56,12 +56,12 @@ def web(plane: ControlPlane, namespace: str) -> str:
     return namespace
 
 
-def told(api: Api, namespace: str) -> Document:
-    """What of a Deployment is the owner's."""
-    found = api.read("Deployment", "web", namespace)
-    ours = "deployment.kubernetes.io/revision"
-    noted = {key: value for key, value in found["metadata"]["annotations"].items() if key != ours}
-    return {"spec": found["spec"], "labels": found["metadata"].get("labels"), "annotations": noted}
+def owners_part(api: Api, namespace: str) -> Document:
+    """Return the parts of a Deployment that are its owner's."""
+    document = api.read("Deployment", "web", namespace)
+    revision = "deployment.kubernetes.io/revision"
+    noted = {key: value for key, value in document["metadata"]["annotations"].items() if key != revision}
+    return {"spec": document["spec"], "labels": document["metadata"].get("labels"), "annotations": noted}
 
 
 def managers(api: Api, namespace: str) -> set[str]:
@@ -69,14 +69,19 @@ def managers(api: Api, namespace: str) -> set[str]:
 
 
 def traces(api: Api, namespace: str) -> set[str]:
-    """What of ours the Deployment's controller has copied to its ReplicaSets."""
-    found = api.get(f"/apis/apps/v1/namespaces/{namespace}/replicasets")["items"]
-    marks = {key for one in found for part in ("labels", "annotations") for key in one["metadata"].get(part) or {}}
+    """Marks of ours that the Deployment's controller has copied to its ReplicaSets."""
+    replica_sets = api.get(f"/apis/apps/v1/namespaces/{namespace}/replicasets")["items"]
+    marks = {
+        key
+        for document in replica_sets
+        for part in ("labels", "annotations")
+        for key in document["metadata"].get(part) or {}
+    }
     return {key for key in marks if key.startswith("forecaster.dev/")}
 
 
 def release(plane: ControlPlane, *arguments: str, code: int = 0) -> str:
-    """What it prints, with its exit code."""
+    """Run `forecaster release`, which ends with `code`, and return what it prints."""
     rights = f"--kubeconfig={plane.account('forecaster', NAMESPACE)}"
     command = [sys.executable, "-m", "forecaster", "release", *arguments, rights]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=PATIENCE)
@@ -87,11 +92,11 @@ def release(plane: ControlPlane, *arguments: str, code: int = 0) -> str:
 def test_pods_are_there_before_the_load_and_a_release_leaves_no_trace(
     plane: ControlPlane, leader: ActingReplica, web: str
 ) -> None:
-    before = told(plane.api, web)
+    before = owners_part(plane.api, web)
     assert leader.cycle(web, 6)["scale"].writes == {("raise", "written"): 1}
     wait_until(lambda: replicas(plane.api, "web", web).ready == 6, what="six pods")
-    found = plane.api.read("Deployment", "web", web)["metadata"]
-    assert found["labels"] == {LABEL: "scaled", BEFORE: "2"}
+    metadata = plane.api.read("Deployment", "web", web)["metadata"]
+    assert metadata["labels"] == {LABEL: "scaled", BEFORE: "2"}
     assert traces(plane.api, web) == set()
     assert (
         "ScaledUp",
@@ -105,7 +110,7 @@ def test_pods_are_there_before_the_load_and_a_release_leaves_no_trace(
     assert shown.startswith(f"Deployment {web}/web: replicas 2, was 6")
     assert release(plane, "--now", f"{web}/web") == f"Deployment {web}/web: replicas 2, was 6: released by command\n"
     wait_until(lambda: replicas(plane.api, "web", web) == (2, 2), what="the owner's pods")
-    assert told(plane.api, web) == before
+    assert owners_part(plane.api, web) == before
     assert "forecaster" not in managers(plane.api, web)
     assert traces(plane.api, web) == set()
 
@@ -121,12 +126,12 @@ def test_a_count_is_raised_as_far_as_the_quota_of_its_namespace_goes_and_held_th
     assert leader.cycle(web, 6)["scale"].writes == {("raise", "written"): 1}
     wait_until(lambda: replicas(plane.api, "web", web) == (5, 5), what="the pods that fit")
     wait_until(lambda: plane.api.get(counted)["status"]["used"]["pods"] == "5", what="the quota")
-    found = leader.cycle(web, 6)["scale"]
-    assert (found.writes, found.states["quota"]) == ({}, 1)
+    effect = leader.cycle(web, 6)["scale"]
+    assert (effect.writes, effect.states["quota"]) == ({}, 1)
     code, why = leader.actuators.refusal(WorkloadId(web, "Deployment", "web")) or ("", "")
     assert (code, "quota team: requests.cpu would exceed the quota" in why) == ("quota", True)
-    told_by_others = plane.api.get(f"/api/v1/namespaces/{web}/events")["items"]
-    assert "FailedCreate" not in {one["reason"] for one in told_by_others}
+    all_events = plane.api.get(f"/api/v1/namespaces/{web}/events")["items"]
+    assert "FailedCreate" not in {event["reason"] for event in all_events}
 
 
 def test_what_is_not_known_lowers_nothing_and_what_is_known_does_after_five_minutes(
@@ -134,8 +139,8 @@ def test_what_is_not_known_lowers_nothing_and_what_is_known_does_after_five_minu
 ) -> None:
     began = datetime.now(UTC)
     leader.cycle(web, 6, at=began)
-    for minute, asked in enumerate([None, None, 3, 3, 3, 3]):
-        leader.cycle(web, asked, at=began + timedelta(minutes=minute + 1))
+    for minute, count in enumerate([None, None, 3, 3, 3, 3]):
+        leader.cycle(web, count, at=began + timedelta(minutes=minute + 1))
         assert replicas(plane.api, "web", web).wanted == (6 if minute < 5 else 3)
 
 
@@ -146,14 +151,14 @@ def test_a_second_writer_keeps_its_count_and_is_told_of_it(
     plane.kubectl("scale", "deployment/web", "--replicas=9", f"--namespace={web}")
     wait_until(lambda: replicas(plane.api, "web", web).ready == 9, what="what its controller writes, too")
     assert leader.cycle(web, 6)["scale"].writes == {("yield", "written"): 1}
-    found = leader.cycle(web, 12)["scale"]
-    assert found.writes == {}
-    assert found.states["second-writer"] >= 1
+    effect = leader.cycle(web, 12)["scale"]
+    assert effect.writes == {}
+    assert effect.states["second-writer"] >= 1
     assert replicas(plane.api, "web", web).wanted == 9
     why = "kubectl wrote replicas 9; raised by measured demand alone for 1h"
     assert ("ScaleBackedOff", why) in events(plane.api, web)
     release(plane, f"{web}/web")
-    assert told(plane.api, web)["labels"] is None
+    assert owners_part(plane.api, web)["labels"] is None
     assert replicas(plane.api, "web", web).wanted == 9
 
 
@@ -161,8 +166,8 @@ def test_what_an_hpa_scales_or_a_gitops_tool_applies_is_refused(
     plane: ControlPlane, leader: ActingReplica, web: str
 ) -> None:
     plane.api.create(external_hpa("web", target="1"), web)
-    found = leader.cycle(web, 6)["scale"]
-    assert (found.writes, found.states["owned"]) == ({}, 1)
+    effect = leader.cycle(web, 6)["scale"]
+    assert (effect.writes, effect.states["owned"]) == ({}, 1)
     plane.api.delete("HorizontalPodAutoscaler", "web", web)
     tracked = {"metadata": {"labels": {"kustomize.toolkit.fluxcd.io/name": "apps"}}}
     plane.api.merge("Deployment", "web", tracked, web)
@@ -198,8 +203,8 @@ def test_what_a_gitops_tool_states_the_count_of_is_refused_at_the_door(
     plane: ControlPlane, leader: ActingReplica, web: str, manager: str
 ) -> None:
     applied_by(plane, web, manager, 2)
-    found = leader.cycle(web, 6)["scale"]
-    assert (found.writes, found.states["owned"]) == ({}, 1)
+    effect = leader.cycle(web, 6)["scale"]
+    assert (effect.writes, effect.states["owned"]) == ({}, 1)
     code, why = leader.actuators.refusal(WorkloadId(web, "Deployment", "web")) or ("", "")
     assert (code, f"writes its count (field manager {manager})" in why) == ("owned", True)
     assert replicas(plane.api, "web", web).wanted == 2
@@ -214,7 +219,7 @@ def test_an_hpa_that_comes_takes_the_count_over(plane: ControlPlane, leader: Act
         return leader.cycle(web, 9)["scale"].writes == {("forget", "written"): 1}
 
     wait_until(forgotten, what="marks of ours to go")
-    assert told(plane.api, web)["labels"] is None
+    assert owners_part(plane.api, web)["labels"] is None
     assert replicas(plane.api, "web", web).wanted == 6
 
 

@@ -71,7 +71,7 @@ SHORT, LONG = (40, 30, 16460), (100, 30, 8955)
 at which it begins: an hour in which the HPA alone falls short more than in most, on a dozen of these demands or more.
 """
 NODES = 20
-"""Of 64 cores: of two a pod."""
+"""Nodes of 64 cores each; a pod has two."""
 PLAYED = 15
 """Minutes with floors."""
 PLAYED_AGO = timedelta(hours=8)
@@ -105,7 +105,7 @@ class Story:
         return self.fleet.plane
 
     def install(self) -> Deployed:
-        """As the README says, with kubectl alone, and with the metrics API for HPAs that read the forecast."""
+        """Install as the README says, with kubectl alone, and with the metrics API for HPAs that read the forecast."""
         self.plane.kubectl("apply", "-f", str(DEPLOY / "base" / "api-service.yaml"))
         table = table_path(state_directory_of(self.folder))
         self.deployed = Deployed(self.plane, self.folder, table=table, kustomization=START)
@@ -115,7 +115,7 @@ class Story:
         return self.deployed
 
     def install_with_helm(self, *components: str) -> None:
-        """As the README says, with Helm alone, and these components."""
+        """Install as the README says, with Helm alone, and with these components."""
         self.installed = datetime.now(UTC)
         chosen = ["--set=apiService.create=true", *(f"--set=components.{name}=true" for name in components)]
         values = f"--values={START / 'values.yaml'}"
@@ -129,13 +129,13 @@ class Story:
         assert done.returncode == 0, done.stderr
 
     @contextmanager
-    def computing(self, mode: str, **here: Any) -> Iterator[None]:
+    def computing(self, mode: str, **given: Any) -> Iterator[None]:
         """The computing process with the settings of the ConfigMap, by the played clock."""
-        self.mounted = self._settings(mode, here)
+        self.mounted = self._settings(mode, given)
         settings = load(self.mounted)
         with ExitStack() as parts:
-            kept, log = state_directory(settings.state), telemetry.logger()
-            self.service = build_service(settings, kept, log, parts, clock=self.clock)
+            state, log = state_directory(settings.state), telemetry.logger()
+            self.service = build_service(settings, state, log, parts, clock=self.clock)
             files = SettingsFiles(partial(fingerprint, self.mounted), partial(load, self.mounted), dict)
             self.service.reload = SettingsReload(files, settings, log)
             yield
@@ -146,14 +146,14 @@ class Story:
         (self.mounted / "99-overrides.yaml").write_text(yaml.safe_dump({"overrides": overrides}))
 
     def minutes(self, count: int) -> dict[str, Carried]:
-        """So many minutes with a cycle in each; what became of the demand, by arm."""
+        """Play so many minutes with a cycle in each, and return what became of the demand, by arm."""
         assert self.service
         sums = dict.fromkeys((*ARMS, *ALONE), Carried(0.0, 0.0, 0.0))
         for _ in range(count):
             self.fleet.minute += 1
             for _ in range(MINUTE // SCRAPE):
-                found = self.fleet.half_minute()
-                sums = {arm: Carried(*map(sum, zip(sums[arm], found[arm], strict=True))) for arm in sums}
+                carried = self.fleet.half_minute()
+                sums = {arm: Carried(*map(sum, zip(sums[arm], carried[arm], strict=True))) for arm in sums}
             self.clock.set(self.fleet.at + self.service.settings.delay)
             self.service.tick()
         return sums
@@ -165,7 +165,7 @@ class Story:
         mounted.mkdir()
         for name, text in self.plane.api.read("ConfigMap", volume["name"], NAMESPACE)["data"].items():
             (mounted / name).write_text(text)
-        here = {
+        settings = {
             "prometheus": {"url": self.prometheus, "retries": 0},
             "queries": {"requests_from": "none", "specifications_every": "0s"},
             "serving": {"secure": {"enabled": False}},
@@ -176,24 +176,24 @@ class Story:
             "policy": {"mode": mode, "horizontal": {"gate": False, "lead_time": "3m"}},
             **given,
         }
-        (mounted / "99-here.yaml").write_text(yaml.safe_dump(here))
+        (mounted / "99-here.yaml").write_text(yaml.safe_dump(settings))
         return mounted
 
     def hpas(self) -> list[Document]:
-        """All of the fleet."""
+        """HPAs of the fleet."""
         path = f"/apis/autoscaling/v2/namespaces/{SHOP}/horizontalpodautoscalers"
-        found: list[Document] = self.plane.api.get(path)["items"]
-        return found
+        items: list[Document] = self.plane.api.get(path)["items"]
+        return items
 
     def pods(self, arm: str) -> list[Document]:
-        """Of all workloads of an arm."""
-        found = self.plane.api.get(f"/api/v1/namespaces/{SHOP}/pods")["items"]
-        return [pod for pod in found if arm_of(app_of(pod)) == arm]
+        """Pods of all workloads of an arm."""
+        items = self.plane.api.get(f"/api/v1/namespaces/{SHOP}/pods")["items"]
+        return [pod for pod in items if arm_of(app_of(pod)) == arm]
 
     def deployments(self, arm: str) -> list[Document]:
-        """All of an arm."""
-        found = self.plane.api.get(f"/apis/apps/v1/namespaces/{SHOP}/deployments")["items"]
-        return [one for one in found if arm_of(one["metadata"]["name"]) == arm]
+        """Deployments of an arm."""
+        items = self.plane.api.get(f"/apis/apps/v1/namespaces/{SHOP}/deployments")["items"]
+        return [document for document in items if arm_of(document["metadata"]["name"]) == arm]
 
     def release(self) -> str:
         """`forecaster release` with the rights of the service, as `kubectl exec` in its pod runs it."""
@@ -276,14 +276,14 @@ def observed(story: Story) -> None:
     assert story.service
     assert story.service.report
     assert story.service.report.verdicts.total() == len(story.fleet.names)
-    asked = [one for one in story.plane.audited("forecaster") if one["verb"] not in READING]
-    named = {(one["objectRef"]["resource"], one["objectRef"].get("name", "")) for one in asked}
+    requests = [request for request in story.plane.audited("forecaster") if request["verb"] not in READING]
+    named = {(request["objectRef"]["resource"], request["objectRef"].get("name", "")) for request in requests}
     assert {resource for resource, _ in named} <= {"leases", "secrets", "tokenreviews", "subjectaccessreviews"}
     assert {name for resource, name in named if resource == "secrets"} <= {"forecaster-state"}
 
 
 def published(story: Story) -> None:
-    """The same, and whoever may ask has an answer."""
+    """Recommendations for every workload, and whoever may ask has an answer."""
     story.minutes(2)
     path = f"/apis/external.metrics.k8s.io/v1beta1/namespaces/{SHOP}/forecaster_demand?labelSelector=workload%3D"
 
@@ -298,60 +298,64 @@ def published(story: Story) -> None:
 def floored(story: Story) -> None:
     """One annotation, and the HPA is ahead of the load; its twin goes on as ever."""
     annotate(story, "forecaster.dev/mode=floor")
-    found = story.minutes(PLAYED)
-    raised = [one for one in story.hpas() if one["metadata"]["labels"].get("forecaster.dev/floor") == "raised"]
-    print(account_of(found), f"{len(raised)} floors are up at the end")  # noqa: T201
+    by_arm = story.minutes(PLAYED)
+    raised = [hpa for hpa in story.hpas() if hpa["metadata"]["labels"].get("forecaster.dev/floor") == "raised"]
+    print(account_of(by_arm), f"{len(raised)} floors are up at the end")  # noqa: T201
     assert raised
-    assert {one["metadata"]["labels"]["arm"] for one in raised} == {"floor"}
-    assert all(one["spec"]["minReplicas"] <= one["spec"]["maxReplicas"] for one in raised)
-    plain = [one for one in story.hpas() if one["metadata"]["labels"]["arm"] == "plain"]
-    assert {one["spec"]["minReplicas"] for one in plain} == {1}
-    assert found["floor"].unserved < 0.5 * found["plain"].unserved
-    assert found["floor"].pod_seconds < 1.3 * found["plain"].pod_seconds
+    assert {hpa["metadata"]["labels"]["arm"] for hpa in raised} == {"floor"}
+    assert all(hpa["spec"]["minReplicas"] <= hpa["spec"]["maxReplicas"] for hpa in raised)
+    plain = [hpa for hpa in story.hpas() if hpa["metadata"]["labels"]["arm"] == "plain"]
+    assert {hpa["spec"]["minReplicas"] for hpa in plain} == {1}
+    assert by_arm["floor"].unserved < 0.5 * by_arm["plain"].unserved
+    assert by_arm["floor"].pod_seconds < 1.3 * by_arm["plain"].pod_seconds
 
 
 def scaled(story: Story) -> None:
     """The count is ahead of the load, where the same load on as many pods as ever falls short."""
-    found = story.minutes(10)
-    ours = [one for one in story.deployments("scale") if one["metadata"].get("labels", {}).get(SCALED) == "scaled"]
-    print(account_of(found), f"{len(ours)} counts are ours at the end")  # noqa: T201
-    assert ours
-    assert all(1 <= one["spec"]["replicas"] <= MOST for one in ours)
-    assert found["scale"].unserved < 0.5 * found["sized"].unserved
+    by_arm = story.minutes(10)
+    raised = [
+        document
+        for document in story.deployments("scale")
+        if document["metadata"].get("labels", {}).get(SCALED) == "scaled"
+    ]
+    print(account_of(by_arm), f"{len(raised)} counts are ours at the end")  # noqa: T201
+    assert raised
+    assert all(1 <= document["spec"]["replicas"] <= MOST for document in raised)
+    assert by_arm["scale"].unserved < 0.5 * by_arm["sized"].unserved
     assert_left_alone(story, {"deployments"})
 
 
 def resized(story: Story, own: dict[str, Document]) -> None:
     """Pods get their sizes one after the other, are the same pods, and their nodes have granted it."""
     story.minutes(6)
-    ours = [pod for pod in story.pods("sized") if RESIZED in pod["metadata"].get("labels", {})]
-    print(f"{len(ours)} of {len(own)} pods have another size:", sorted({requested_by(pod) for pod in ours}))  # noqa: T201
-    assert len(ours) >= story.fleet.alone / 2
+    changed = [pod for pod in story.pods("sized") if RESIZED in pod["metadata"].get("labels", {})]
+    print(f"{len(changed)} of {len(own)} pods have another size:", sorted({requested_by(pod) for pod in changed}))  # noqa: T201
+    assert len(changed) >= story.fleet.alone / 2
     now = sized(story)
-    assert all(now[uid]["resources"] != own[uid]["resources"] for uid in (pod["metadata"]["uid"] for pod in ours))
+    assert all(now[uid]["resources"] != own[uid]["resources"] for uid in (pod["metadata"]["uid"] for pod in changed))
     assert {pod["metadata"]["uid"] for pod in story.pods("sized")} == own.keys()
     assert_left_alone(story, {"deployments", "pods"})
 
 
-def assert_left_alone(story: Story, ours: set[str]) -> None:
+def assert_left_alone(story: Story, resources: set[str]) -> None:
     """Nothing but these and our own state was written, and of these nothing of a workload with an HPA."""
     assert story.installed
     written = defaultdict(set)
-    for one in story.plane.audited("forecaster"):
-        since = datetime.fromisoformat(one["requestReceivedTimestamp"]) >= story.installed
-        if since and one["verb"] not in READING and one["responseStatus"]["code"] < 300:
-            written[one["objectRef"]["resource"]].add(one["objectRef"].get("name", ""))
+    for request in story.plane.audited("forecaster"):
+        since = datetime.fromisoformat(request["requestReceivedTimestamp"]) >= story.installed
+        if since and request["verb"] not in READING and request["responseStatus"]["code"] < 300:
+            written[request["objectRef"]["resource"]].add(request["objectRef"].get("name", ""))
     assert written.pop("secrets", set()) <= {"forecaster-state"}
-    assert written.keys() - {"events", "leases", "tokenreviews", "subjectaccessreviews"} <= ours
-    names = [name for resource in ours for name in written[resource]]
+    assert written.keys() - {"events", "leases", "tokenreviews", "subjectaccessreviews"} <= resources
+    names = [name for resource in resources for name in written[resource]]
     assert {arm_of(name) for name in names} <= {"scale", "sized"}
 
 
 def sized(story: Story) -> dict[str, Document]:
-    """What of the pods to resize is their owners', by uid."""
+    """Resources, labels and annotations of the pods to resize, by uid: all of them are their owners'."""
     return {
         pod["metadata"]["uid"]: {
-            "resources": [one["resources"] for one in pod["spec"]["containers"]],
+            "resources": [container["resources"] for container in pod["spec"]["containers"]],
             "labels": pod["metadata"]["labels"],
             "annotations": pod["metadata"]["annotations"],
         }
@@ -360,36 +364,36 @@ def sized(story: Story) -> dict[str, Document]:
 
 
 def counts_in(objects: dict[str, Document]) -> dict[str, int]:
-    """Of the Deployments, which are the HPAs' own: within their tolerance of a tenth they stay where they came from."""
-    return {key: one["spec"]["replicas"] for key, one in objects.items() if key.startswith("Deployment ")}
+    """Counts of the Deployments, which are the HPAs' own: within a tolerance of a tenth they stay as they came."""
+    return {key: document["spec"]["replicas"] for key, document in objects.items() if key.startswith("Deployment ")}
 
 
 def without_counts(objects: dict[str, Document]) -> dict[str, Document]:
-    """The same objects, for all but counts."""
-    found = json.loads(json.dumps(objects))
-    for one in found.values():
-        if one["kind"] in {"Deployment", "ReplicaSet"}:
-            del one["spec"]["replicas"]
-            for kept in ("deployment.kubernetes.io/desired-replicas", "deployment.kubernetes.io/max-replicas"):
-                one["metadata"].get("annotations", {}).pop(kept, None)
-    return found  # type: ignore[no-any-return]
+    """Copy the objects without their counts."""
+    copies = json.loads(json.dumps(objects))
+    for document in copies.values():
+        if document["kind"] in {"Deployment", "ReplicaSet"}:
+            del document["spec"]["replicas"]
+            for annotation in ("deployment.kubernetes.io/desired-replicas", "deployment.kubernetes.io/max-replicas"):
+                document["metadata"].get("annotations", {}).pop(annotation, None)
+    return copies  # type: ignore[no-any-return]
 
 
 def annotate(story: Story, annotation: str) -> None:
     story.plane.kubectl("annotate", "hpa", f"--namespace={SHOP}", "--selector=arm=floor", annotation)
 
 
-def account_of(found: dict[str, Carried]) -> str:
+def account_of(by_arm: dict[str, Carried]) -> str:
     """A line for each arm."""
     lines = [
-        f"{arm}: {one.unserved / one.demand:.3%} unserved, {one.pod_seconds / 3600:.1f} pod-hours"
-        for arm, one in found.items()
+        f"{arm}: {carried.unserved / carried.demand:.3%} unserved, {carried.pod_seconds / 3600:.1f} pod-hours"
+        for arm, carried in by_arm.items()
     ]
     return "\n".join(["", *lines, ""])
 
 
 def uninstalled(story: Story) -> None:
-    """As the README says."""
+    """Uninstall as the README says."""
     story.plane.kubectl("annotate", "lease", "forecaster", f"--namespace={NAMESPACE}", "forecaster.dev/pause=true")
     assert story.release()
     annotate(story, "forecaster.dev/mode-")
@@ -418,5 +422,7 @@ def at_rest_as_before(story: Story) -> None:
     wait_until(rested, what="the counts of this demand")
     now = counts_in(everything(story.plane))
     assert all(now[name] == count for name, count in before.items() if "/scale-" in name or "/sized-" in name)
-    left = [*story.hpas(), *(one for arm in ALONE for one in (*story.deployments(arm), *story.pods(arm)))]
-    assert "forecaster" not in {field["manager"] for one in left for field in one["metadata"]["managedFields"]}
+    left = [*story.hpas(), *(document for arm in ALONE for document in (*story.deployments(arm), *story.pods(arm)))]
+    assert "forecaster" not in {
+        field["manager"] for document in left for field in document["metadata"]["managedFields"]
+    }

@@ -41,7 +41,7 @@ def leader(serving: ClusterServing) -> Iterator[Replica]:
 
 
 def demand(serving: ClusterServing, namespace: str, cores: float, now: int) -> None:
-    """What the HPA reads: so much is measured and forecast for the metric that it watches."""
+    """Publish so much measured and forecast demand for the metric that the HPA reads."""
     row = known(namespace, "web", cores, now)
     (view,) = row.signals
     serving.publish(replace(row, signals=(replace(view, measured=cores),)))
@@ -71,8 +71,8 @@ def test_a_raised_minimum_wakes_it_while_there_is_no_load_and_it_sleeps_again_af
 ) -> None:
     assert leader.cycle(asleep, 3).writes == {("raise", "written"): 1}
     until_at(serving, asleep, 3)
-    found = serving.plane.api.read(HPA, "web", asleep)
-    assert (found["spec"]["minReplicas"], found["metadata"]["annotations"][BEFORE]) == (3, "0")
+    hpa = serving.plane.api.read(HPA, "web", asleep)
+    assert (hpa["spec"]["minReplicas"], hpa["metadata"]["annotations"][BEFORE]) == (3, "0")
     assert run_release(serving.plane, "release", f"{asleep}/web").startswith(f"HPA {asleep}/web: minReplicas 0, was 3")
     assert serving.plane.api.read(HPA, "web", asleep)["spec"]["minReplicas"] == 0
     until_at(serving, asleep, 0)
