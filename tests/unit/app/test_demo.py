@@ -33,8 +33,8 @@ def test_the_endpoint_shows_the_pods_of_the_cluster_with_the_floor_when_they_are
         for _ in play(scene, setups_of(scene)[0], minutes(3))
     ]
     assert shown == [(9, 4), (9, 4), (9, 9)]
-    told = [change.since for change in scene.fleet.changes(WEB)]
-    assert told == [NOON.timestamp(), after(1).timestamp(), after(3).timestamp()]
+    instants = [change.since for change in scene.fleet.changes(WEB)]
+    assert instants == [NOON.timestamp(), after(1).timestamp(), after(3).timestamp()]
 
 
 def test_a_hold_leaves_the_floor_where_it_is() -> None:
@@ -61,9 +61,9 @@ def test_what_a_service_keeps_in_the_same_folder_is_not_the_demos(
     monkeypatch.chdir(tmp_path)
     with staged() as scene:
         scene.cycle.run(scene.begin)
-        kept = observed_file(settings_for(scene.url), scene.cycle.decider.observed)
-        kept.path.parent.mkdir()
-        kept.save()
+        state_file = observed_file(settings_for(scene.url), scene.cycle.decider.observed)
+        state_file.path.parent.mkdir()
+        state_file.save()
     with staged() as scene:
         assert not scene.cycle.decider.observed.state.rows
 

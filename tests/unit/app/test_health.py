@@ -1,4 +1,4 @@
-"""What is seen of a workload before and after a change: its pods as they are watched, and errors by its policy."""
+"""Health of a workload before and after a change: its pods as they are watched, and errors by its policy."""
 
 from __future__ import annotations
 
@@ -37,40 +37,40 @@ SETTINGS: dict[str, Any] = {
 
 
 def pod_that(name: str, *, restarts: int = 0, minutes: float = 0, ready: str = "True", made: float = 60) -> Document:
-    """Of `minutes` ago are its last restart and its last change of readiness; `made` so many minutes ago."""
+    """A pod made `made` minutes ago, whose last restart and last change of readiness are `minutes` ago."""
     changed, created = ((NOW - timedelta(minutes=each)).isoformat() for each in (minutes, made))
-    found = pod(name, ("ReplicaSet", "web-1"), creationTimestamp=created)
+    document = pod(name, ("ReplicaSet", "web-1"), creationTimestamp=created)
     ended = {"lastState": {"terminated": {"finishedAt": changed}}} if restarts else {}
     conditions = [{"type": "Ready", "status": ready, "lastTransitionTime": changed}]
-    found["status"] |= {"conditions": conditions, "containerStatuses": [{"restartCount": restarts, **ended}]}
-    return found
+    document["status"] |= {"conditions": conditions, "containerStatuses": [{"restartCount": restarts, **ended}]}
+    return document
 
 
 def live_of(*pods: Document) -> LiveCluster:
-    found = LiveCluster(clock=NOW.timestamp)
+    cluster = LiveCluster(clock=NOW.timestamp)
     sets = [{"metadata": metadata("web-1", owner=("Deployment", "web"))}]
-    lists(found, {"deployments": [deployment()], "replicasets": sets, "pods": pods})
-    return found
+    lists(cluster, {"deployments": [deployment()], "replicasets": sets, "pods": pods})
+    return cluster
 
 
-def seen(live: LiveCluster | None, source: FakeSource | None = None) -> Health:
+def health_of(live: LiveCluster | None, source: FakeSource | None = None) -> Health:
     policies = parse(SETTINGS, "test").policies
-    found = WorkloadHealth(live, source, policies, structlog.get_logger())
-    return found({WEB: SINCE}, NOW)[WEB]
+    health = WorkloadHealth(live, source, policies, structlog.get_logger())
+    return health({WEB: SINCE}, NOW)[WEB]
 
 
-def told(errors: float) -> FakeSource:
+def source_of(errors: float) -> FakeSource:
     return FakeSource([Load(Workload(WEB, 3, 3), {HTTP: lambda _: errors})])
 
 
 def test_pods_and_errors_are_seen_together() -> None:
-    found = seen(live_of(*(pod_that(f"web-{each}") for each in range(3))), told(0.02))
-    assert found == Health(desired=3, ready=3, restarted=0, failing=0, release="web-1", errors=0.02, limit=0.05)
-    assert found.known
+    health = health_of(live_of(*(pod_that(f"web-{each}") for each in range(3))), source_of(0.02))
+    assert health == Health(desired=3, ready=3, restarted=0, failing=0, release="web-1", errors=0.02, limit=0.05)
+    assert health.known
 
 
 @pytest.mark.parametrize(
-    ("one", "restarted"),
+    ("document", "restarted"),
     [
         (pod_that("a", restarts=1, minutes=2), 1),
         (pod_that("a", restarts=4, minutes=9), 0),
@@ -79,67 +79,72 @@ def test_pods_and_errors_are_seen_together() -> None:
     ],
     ids=["since", "before", "new, once", "new, again"],
 )
-def test_restarts_count_since_a_change_and_the_first_one_of_a_new_pod_does_not(one: Document, restarted: int) -> None:
-    assert seen(live_of(one)).restarted == restarted
+def test_restarts_count_since_a_change_and_the_first_one_of_a_new_pod_does_not(
+    document: Document, restarted: int
+) -> None:
+    assert health_of(live_of(document)).restarted == restarted
 
 
 @pytest.mark.parametrize(("minutes", "ready"), [(0.5, 1), (2.0, 0)], ids=["for a moment", "for long"])
 def test_a_pod_that_was_ready_counts_until_it_has_not_been_for_a_minute(minutes: float, ready: int) -> None:
     live = live_of(pod_that("a"))
     played(live.pods, [event("MODIFIED", pod_that("a", ready="False", minutes=minutes))])
-    assert seen(live).ready == ready
+    assert health_of(live).ready == ready
 
 
-def lost(one: Document, *, reason: str = "") -> Document:
+def lost(document: Document, *, reason: str = "") -> Document:
     """A pod as it stands after its node stopped to answer: the node controller takes Ready from it and says no more."""
     changed = (NOW - timedelta(minutes=3)).isoformat()
     ready = {"type": "Ready", "status": "False", "lastTransitionTime": changed, "reason": reason}
-    one["status"]["conditions"] = [ready, {"type": "ContainersReady", "status": "True"}]
-    return one
+    document["status"]["conditions"] = [ready, {"type": "ContainersReady", "status": "True"}]
+    return document
 
 
-def seen_after(*changed: Document, deleted: int = 0) -> Health:
+def health_after(*changed: Document, deleted: int = 0) -> Health:
     """Three pods that served, of which the first ones change and the last ones are deleted."""
     live = live_of(*(pod_that(f"web-{each}") for each in range(3)))
     gone = [pod_that(f"web-{each}") for each in range(3 - deleted, 3)]
-    played(live.pods, [event("MODIFIED", one) for one in changed] + [event("DELETED", one) for one in gone])
-    return seen(live)
+    played(
+        live.pods,
+        [event("MODIFIED", document) for document in changed] + [event("DELETED", document) for document in gone],
+    )
+    return health_of(live)
 
 
 WELL = Health(desired=3, ready=3, restarted=0, failing=0, release="web-1")
 
 
 class TestNodes:
-    """What happens to nodes is no evidence against a count: floors were taken back when nodes went NotReady."""
+    """Trouble of nodes is no evidence against a count: floors were taken back when nodes went NotReady."""
 
     @pytest.mark.parametrize("lost_pods", [1, 2, 3])
     def test_pods_on_nodes_that_do_not_answer_are_no_evidence(self, lost_pods: int) -> None:
-        found = seen_after(*(lost(pod_that(f"web-{each}")) for each in range(lost_pods)))
-        assert (found.ready, worse(WELL, found, 0.2)) == (3 - lost_pods, "")
+        health = health_after(*(lost(pod_that(f"web-{each}")) for each in range(lost_pods)))
+        assert (health.ready, worse(WELL, health, 0.2)) == (3 - lost_pods, "")
 
     def test_pods_that_are_evicted_are_none(self) -> None:
-        found = seen_after(deleted=2)
-        assert (found.ready, worse(WELL, found, 0.2)) == (1, "")
+        health = health_after(deleted=2)
+        assert (health.ready, worse(WELL, health, 0.2)) == (1, "")
 
     def test_a_restart_by_its_node_is_none(self) -> None:
         pods = [pod_that(f"web-{each}", restarts=1, minutes=2) for each in range(3)]
-        for one in pods:
-            one["status"]["containerStatuses"][0]["lastState"]["terminated"]["reason"] = "Unknown"
-        assert worse(WELL, seen(live_of(*pods)), 0.2) == ""
+        for document in pods:
+            document["status"]["containerStatuses"][0]["lastState"]["terminated"]["reason"] = "Unknown"
+        assert worse(WELL, health_of(live_of(*pods)), 0.2) == ""
 
     @pytest.mark.parametrize("reason", ["ContainersNotReady", "ReadinessGatesNotReady"])
     def test_pods_that_a_kubelet_calls_not_ready_are_evidence(self, reason: str) -> None:
-        found = seen_after(*(lost(pod_that(f"web-{each}"), reason=reason) for each in range(2)))
-        assert worse(WELL, found, 0.2) == "2 of 3 pods are not ready, 0 were before"
+        health = health_after(*(lost(pod_that(f"web-{each}"), reason=reason) for each in range(2)))
+        assert worse(WELL, health, 0.2) == "2 of 3 pods are not ready, 0 were before"
 
 
 def test_without_live_facts_only_errors_are_known() -> None:
-    assert seen(None, told(0.02)) == Health(errors=0.02, limit=0.05)
+    assert health_of(None, source_of(0.02)) == Health(errors=0.02, limit=0.05)
 
 
 @pytest.mark.parametrize("fault", ["down", "partial", "silent"])
 def test_errors_that_are_not_told_in_full_are_not_known(fault: str) -> None:
-    source = told(0.9)
+    source = source_of(0.9)
     if fault == "down":
         source.down = SourceUnavailable("connection refused")
     elif fault == "partial":
@@ -147,21 +152,23 @@ def test_errors_that_are_not_told_in_full_are_not_known(fault: str) -> None:
     else:
         source.mute = {HTTP: SINCE}
     with capture_logs() as logs:
-        assert seen(None, source) == Health(limit=0.05)
-    assert [one["event"] for one in logs] == ([] if fault == "silent" else ["errors_not_known"])
+        assert health_of(None, source) == Health(limit=0.05)
+    assert [entry["event"] for entry in logs] == ([] if fault == "silent" else ["errors_not_known"])
 
 
 def test_each_signal_of_errors_is_asked_once_a_cycle() -> None:
-    source = told(0.02)
+    source = source_of(0.02)
     health = WorkloadHealth(None, source, parse(SETTINGS, "test").policies, structlog.get_logger())
     for at in (NOW, NOW, NOW + timedelta(minutes=1)):
         health({WEB: SINCE}, at)
-    assert [one.signal for one in source.asked] == [HTTP, HTTP]
+    assert [question.signal for question in source.asked] == [HTTP, HTTP]
 
 
 class TestSettings:
     def test_those_of_the_page_are_settings(self) -> None:
-        (block,) = (one.text for one in snippets() if one.page.name == "scale.md" and "errors:" in one.text)
+        (block,) = (
+            snippet.text for snippet in snippets() if snippet.page.name == "scale.md" and "errors:" in snippet.text
+        )
         settings = parse(yaml.safe_load(block), "test")
         assert settings.policies.stated(WEB).rollback.limit == 0.05
         assert "$owners" not in settings.queries.signal(HTTP)

@@ -1,4 +1,4 @@
-"""What a shard has learned reaches the shards of a new partition, each part of it."""
+"""Everything that a shard has learned reaches the shards of a new partition."""
 
 from __future__ import annotations
 
@@ -51,16 +51,16 @@ def test_nothing_is_lost_where_a_fleet_is_divided_and_joined_again() -> None:
     divided = repartitioned([msgspec.json.encode(LEARNED)], SHARDS.__getitem__)
     assert divided.keys() == {0, 1}
     (joined,) = repartitioned(divided.values(), lambda _: 0).values()
-    found = msgspec.json.decode(joined, type=PersistedObservations)
+    restored = msgspec.json.decode(joined, type=PersistedObservations)
     for name in LEARNED.__struct_fields__:
         assert getattr(LEARNED, name), f"{name}: this test has none of it"
-        assert getattr(found, name) == getattr(LEARNED, name), name
+        assert getattr(restored, name) == getattr(LEARNED, name), name
 
 
 def test_a_shard_has_its_own_workloads_alone() -> None:
     divided = repartitioned([msgspec.json.encode(LEARNED)], SHARDS.__getitem__)
     pay = msgspec.json.decode(divided[1], type=PersistedObservations)
     assert pay.pools == {"spot": (took(API, 93.0),)}
-    assert [one.id for one in (*pay.lead_times, *pay.pods, *pay.capacities)] == [API] * 3
+    assert [entry.id for entry in (*pay.lead_times, *pay.pods, *pay.capacities)] == [API] * 3
     assert pay.images == LEARNED.images
-    assert np.array_equal([seen for _, seen in pay.fleet], [4.0])
+    assert np.array_equal([value for _, value in pay.fleet], [4.0])

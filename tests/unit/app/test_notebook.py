@@ -26,10 +26,10 @@ def test_a_prometheus_that_serves_the_recording_gives_the_same_panel() -> None:
     recording, queries = load_recording(), Queries()
     with EmbeddedPrometheus(recording, queries, recording.fleet(recording.end)) as prometheus:
         settings = PrometheusSettings(url=prometheus.url)
-        ours = notebook.of_prometheus(settings, queries, "cpu", 1, FIVE_MINUTES, recording.end)
-    expected = notebook.recorded("cpu").until(ours.end).last(timedelta(days=1)).select(ours.keys)
-    assert (ours.start, ours.step, len(ours)) == (expected.start, expected.step, 11)
-    np.testing.assert_allclose(ours.values, expected.values, rtol=1e-5)
+        panel = notebook.of_prometheus(settings, queries, "cpu", 1, FIVE_MINUTES, recording.end)
+    expected = notebook.recorded("cpu").until(panel.end).last(timedelta(days=1)).select(panel.keys)
+    assert (panel.start, panel.step, len(panel)) == (expected.start, expected.step, 11)
+    np.testing.assert_allclose(panel.values, expected.values, rtol=1e-5)
 
 
 def test_a_signal_that_nobody_has_is_refused() -> None:

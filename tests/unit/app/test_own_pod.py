@@ -46,10 +46,10 @@ def test_without_the_downward_api_there_is_no_pod_to_tell(missing: str) -> None:
 
 def test_refused_settings_are_a_warning_and_good_ones_are_told() -> None:
     client = Client()
-    told = events(client, Log(client))
-    told.tell("policy.mode: 'flor' is none")
-    told.tell("")
-    assert [(one.type, one.reason, one.metadata.namespace) for one in client.sent] == [
+    sender = events(client, Log(client))
+    sender.tell("policy.mode: 'flor' is none")
+    sender.tell("")
+    assert [(event.type, event.reason, event.metadata.namespace) for event in client.sent] == [
         ("Warning", "SettingsRefused", "forecaster"),
         ("Normal", "SettingsTakenOver", "forecaster"),
     ]

@@ -76,19 +76,19 @@ def settings(tmp_path: Path) -> Iterator[Settings]:
 
 
 def decided(settings: Settings) -> Recommendation:
-    (found,) = single_cycle(settings, NOW).run(NOW).recommendations
-    return found
+    (recommendation,) = single_cycle(settings, NOW).run(NOW).recommendations
+    return recommendation
 
 
 def test_it_decides_the_count_and_is_forecast(settings: Settings) -> None:
-    found = decided(settings)
-    (view,) = found.signals
+    recommendation = decided(settings)
+    (view,) = recommendation.signals
     measured = backlog(DAYS * 1440)[-61]
     assert (view.signal, view.unit) == ("queue", "messages")
     assert view.measured == pytest.approx(measured, rel=1e-3)
     assert view.reactive_replicas == -(-measured // PER_POD)
     assert view.forecast is not None
-    assert isinstance(found.replicas, Scale)
+    assert isinstance(recommendation.replicas, Scale)
 
 
 def test_the_explanation_speaks_of_messages(settings: Settings) -> None:
@@ -108,7 +108,7 @@ def test_the_external_metric_is_its_demand(settings: Settings, tmp_path: Path) -
         ledger=Nowhere(),
         learns_first=True,
     )
-    (found,) = cycle.run(NOW).recommendations
+    (recommendation,) = cycle.run(NOW).recommendations
     reader = TableReader(table.path)
     reader.refresh()
     assert reader.table is not None
@@ -118,7 +118,7 @@ def test_the_external_metric_is_its_demand(settings: Settings, tmp_path: Path) -
     assert offer.signals == ("queue",)
     (number,) = offer.demands
     assert number.signal == "queue"
-    assert number.value >= (found.signals[0].measured or 0.0)
+    assert number.value >= (recommendation.signals[0].measured or 0.0)
 
 
 def test_traces_of_it_can_be_replayed(settings: Settings) -> None:

@@ -82,9 +82,9 @@ class Log:
 
 
 def run(election: Election, service: Service | None = None) -> tuple[bool, list[Leader | None], list[bool], list[str]]:
-    """Until the first step as a follower: whether it finished, whom it followed, its roles, its log."""
-    told, roles, log = threading.Event(), [], Log()
-    follower = Follower(told.set)
+    """Run until the first step as a follower; return whether it finished, whom it followed, its roles and its log."""
+    stepped, roles, log = threading.Event(), [], Log()
+    follower = Follower(stepped.set)
 
     def role(message: bytes) -> None:
         roles.append(message)
@@ -94,7 +94,7 @@ def run(election: Election, service: Service | None = None) -> tuple[bool, list[
         return service
 
     parts: Any = (election, follower, build, role, log)
-    return Replica(*parts).run(told), follower.steps, roles, log.said
+    return Replica(*parts).run(stepped), follower.steps, roles, log.said
 
 
 def test_while_another_one_leads_it_is_followed() -> None:
@@ -111,9 +111,9 @@ def test_a_lease_that_cannot_be_read_is_said() -> None:
 
 def test_a_leader_that_loses_the_lease_stops_and_follows() -> None:
     service, election = Service(), Election([True, True, False], OTHER)
-    finished, followed, roles, said = run(election, service)
+    finished, followed, roles, logged = run(election, service)
     assert (finished, followed, service.did) == (True, [OTHER], ["started", "stopped"])
-    assert (roles[0], roles[-1], said) == (LEADS, FOLLOWS, ["leads", "lead_lost"])
+    assert (roles[0], roles[-1], logged) == (LEADS, FOLLOWS, ["leads", "lead_lost"])
 
 
 def test_a_cycle_that_goes_on_after_the_lease_was_lost_ends_the_process() -> None:

@@ -1,4 +1,4 @@
-"""What became of workloads before a start."""
+"""Decisions and accuracy of workloads before a start."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Log:
 
 def test_it_goes_on_where_the_last_process_stopped() -> None:
     past = read_past(Kept(), NOON, Log()).of(WEB)  # type: ignore[arg-type]
-    assert [(one.replicas, one.message) for one in past.decisions] == [(4, "peak at 11:10")]
-    assert [(one.signal, one.forecasts, one.coverage, one.error_ratio) for one in past.accuracy] == [
+    assert [(decision.replicas, decision.message) for decision in past.decisions] == [(4, "peak at 11:10")]
+    assert [(score.signal, score.forecasts, score.coverage, score.error_ratio) for score in past.accuracy] == [
         ("cpu", 2.0, 0.5, 0.25)
     ]
 

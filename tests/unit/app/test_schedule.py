@@ -64,7 +64,7 @@ def test_cycles_start_a_delay_after_each_interval(interval: int, delay: int, sta
     trigger, noon = schedule._due.trigger, datetime(2026, 3, 1, 12, tzinfo=UTC)  # noqa: SLF001  what it waits for
     first = trigger.get_next_fire_time(None, noon)
     second = trigger.get_next_fire_time(first, first + timedelta(seconds=1))
-    assert [f"{one:%H:%M:%S}" for one in (first, second)] == starts
+    assert [f"{instant:%H:%M:%S}" for instant in (first, second)] == starts
 
 
 def test_a_job_that_hangs_is_given_up_and_one_that_takes_its_time_is_not() -> None:

@@ -53,8 +53,8 @@ class Log:
 def test_an_override_that_matches_nothing_is_one_warning_once_there_are_workloads() -> None:
     cycle, log, clock = Scripted(), Log(), [NOON]
     service = Service(cycle, CycleSettings(), Metrics("0"), (), log, clock=lambda: clock[0])  # type: ignore[arg-type]
-    for minute, seen in enumerate([(), (workload("web"),), (workload("web"),)], start=1):
-        clock[0], cycle.workloads = NOON + timedelta(minutes=minute, seconds=6), seen
+    for minute, fleet in enumerate([(), (workload("web"),), (workload("web"),)], start=1):
+        clock[0], cycle.workloads = NOON + timedelta(minutes=minute, seconds=6), fleet
         service.tick()
     idle = [facts for event, facts in log.warnings if event == "overrides_match_nothing"]
     assert idle == [["overrides[1] matches no workload: namespace 'shpo'"]]

@@ -14,9 +14,9 @@ from tests.support.builders import NOON
 
 @pytest.mark.parametrize("last", [{}, {0: "a", 1: "a", 2: "a", 3: "a"}, {0: "gone", 1: "a"}])
 def test_no_worker_has_more_than_its_part(last: dict[int, str]) -> None:
-    found = assigned(dict.fromkeys(range(4), 500), last, ["a", "b"])
-    assert sorted(found.values()) == ["a", "a", "b", "b"]
-    assert {shard for shard, worker in last.items() if found[shard] == worker} >= ({1} if 1 in last else set())
+    places = assigned(dict.fromkeys(range(4), 500), last, ["a", "b"])
+    assert sorted(places.values()) == ["a", "a", "b", "b"]
+    assert {shard for shard, worker in last.items() if places[shard] == worker} >= ({1} if 1 in last else set())
 
 
 @given(
@@ -27,13 +27,13 @@ def test_shards_of_any_size_are_spread_by_their_workloads_and_then_stay(
     sizes: dict[int, int], last: dict[int, str]
 ) -> None:
     """No worker has more than its part and the largest shard; what was placed stays where it is."""
-    found = assigned(sizes, last, "abcd")
-    load = {worker: sum(sizes[shard] for shard, at in found.items() if at == worker) for worker in "abcd"}
-    assert found.keys() == sizes.keys()
+    places = assigned(sizes, last, "abcd")
+    load = {worker: sum(sizes[shard] for shard, at in places.items() if at == worker) for worker in "abcd"}
+    assert places.keys() == sizes.keys()
     assert max(load.values()) <= 1.1 * (sum(sizes.values()) / 4 + max(sizes.values()))
-    assert assigned(sizes, found, "abcd") == found
+    assert assigned(sizes, places, "abcd") == places
 
 
 def test_what_waits_in_any_shard_waits_in_the_fleet() -> None:
-    found = merged(NOON, [CycleReport(NOON, at_maximum=1, gates_waiting=3), CycleReport(NOON, gates_waiting=4)])
-    assert (found.at_maximum, found.gates_waiting) == (1, 7)
+    report = merged(NOON, [CycleReport(NOON, at_maximum=1, gates_waiting=3), CycleReport(NOON, gates_waiting=4)])
+    assert (report.at_maximum, report.gates_waiting) == (1, 7)

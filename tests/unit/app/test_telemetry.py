@@ -45,8 +45,8 @@ def report(*failures: str, **changed: object) -> CycleReport:
 
 def recorded(*reports: CycleReport) -> str:
     metrics = Metrics("1.2.3")
-    for one in reports:
-        metrics.record(one)
+    for report in reports:
+        metrics.record(report)
     return metrics.text()
 
 
@@ -226,11 +226,11 @@ def test_floors_are_counted_by_what_became_of_them() -> None:
 
 def test_outcomes_are_counted_by_actuator_with_their_reason_and_a_brake_is_shown() -> None:
     reasons = Counter({("failed", "403"): 2, ("refused", "braked"): 12})
-    found = Effected(leading=True, writes=Counter(), states=Counter(), reasons=reasons, braked=True)
-    text = recorded(report(effected={"scale": found}), report(effected={"scale": found._replace(braked=False)}))
+    effect = Effected(leading=True, writes=Counter(), states=Counter(), reasons=reasons, braked=True)
+    text = recorded(report(effected={"scale": effect}), report(effected={"scale": effect._replace(braked=False)}))
     assert 'forecaster_actuator_outcomes_total{actuator="scale",outcome="failed",reason="403"} 4.0' in text
     assert 'forecaster_actuator_braked{actuator="scale"} 0.0' in text
-    assert 'forecaster_actuator_braked{actuator="scale"} 1.0' in recorded(report(effected={"scale": found}))
+    assert 'forecaster_actuator_braked{actuator="scale"} 1.0' in recorded(report(effected={"scale": effect}))
 
 
 def test_the_end_of_the_certificate_is_read_from_its_file_and_absent_without_it(tmp_path: Path) -> None:

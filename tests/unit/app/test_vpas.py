@@ -1,4 +1,4 @@
-"""What a VPA of the cluster recommends reaches the page of its workload; what is not known is said with its reason."""
+"""Recommendations of a cluster's VPAs reach the pages of their workloads; a reason stands for unknown ones."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Server(ApiClient):
 
 
 def listed(*answers: RawAnswer | Exception) -> TextsBeside:
-    """What is seen of a server with these answers."""
+    """Return the texts that a reader of VPAs has after these answers."""
     server = Server(*answers)
     look = VpaReader(server, lambda: NOON)
     before = look.latest
@@ -60,48 +60,48 @@ def listed(*answers: RawAnswer | Exception) -> TextsBeside:
     return look.latest
 
 
-def beside(path: Path, seen: TextsBeside) -> dict[str, Any]:
-    """What the page of the workload is told of its VPAs."""
+def beside(path: Path, texts: TextsBeside) -> dict[str, Any]:
+    """Return the part of the workload's page about its VPAs."""
     table = TableFile(path, interval=MINUTE, version="1")
-    table.beside["vpas"] = lambda: seen
+    table.beside["vpas"] = lambda: texts
     RecordPublisher(Policies(Policy()), {"table": table}).publish(NOON, (recommendation(),))
     reader = TableReader(path)
     reader.refresh()
     app = create_app(reader, clock=lambda: NOON + timedelta(seconds=5), pictures=TableReader(pictures_path(path)))
-    found: dict[str, Any] = Client(app).get("/dashboard/workloads/shop/Deployment/web").json()["beside"]
-    return found
+    part: dict[str, Any] = Client(app).get("/dashboard/workloads/shop/Deployment/web").json()["beside"]
+    return part
 
 
 def test_its_target_and_bounds_are_told_by_container(tmp_path: Path) -> None:
-    told = beside(tmp_path / "table", listed(page(vpa("shop", "web", TOLD), vpa("shop", "api", TOLD))))
-    (one,) = told["vpas"]
-    (container,) = one["containers"]
-    assert (told["read_at"], told["unknown"]) == ("2026-03-01T12:00:00Z", "")
-    assert (one["name"], one["update_mode"], container["container"]) == ("web", "Off", "app")
+    shown = beside(tmp_path / "table", listed(page(vpa("shop", "web", TOLD), vpa("shop", "api", TOLD))))
+    (entry,) = shown["vpas"]
+    (container,) = entry["containers"]
+    assert (shown["read_at"], shown["unknown"]) == ("2026-03-01T12:00:00Z", "")
+    assert (entry["name"], entry["update_mode"], container["container"]) == ("web", "Off", "app")
     assert container["target"] == {"cpu_request_cores": 0.587, "memory_request_bytes": 262_144_000}
     assert container["lower_bound"] == {"cpu_request_cores": 0.12, "memory_request_bytes": None}
 
 
 def test_one_that_recommends_nothing_says_why(tmp_path: Path) -> None:
     waits = {"type": "RecommendationProvided", "status": "False", "message": "No pods match"}
-    (one,) = beside(tmp_path / "table", listed(page(vpa("shop", "web", conditions=[waits]))))["vpas"]
-    assert (one["containers"], one["message"]) == ([], "No pods match")
+    (entry,) = beside(tmp_path / "table", listed(page(vpa("shop", "web", conditions=[waits]))))["vpas"]
+    assert (entry["containers"], entry["message"]) == ([], "No pods match")
 
 
 def test_those_that_may_not_be_listed_are_not_known(tmp_path: Path) -> None:
-    told = beside(tmp_path / "table", listed(refusal(403), group_is_there()))
-    assert told["vpas"] == []
-    assert "verticalpodautoscalers is not known" in told["unknown"]
+    shown = beside(tmp_path / "table", listed(refusal(403), group_is_there()))
+    assert shown["vpas"] == []
+    assert "verticalpodautoscalers is not known" in shown["unknown"]
 
 
 def test_without_an_answer_they_are_not_known(tmp_path: Path) -> None:
-    told = beside(tmp_path / "table", listed(UnreachableError("it does not answer")))
-    assert told["unknown"] == "it does not answer"
+    shown = beside(tmp_path / "table", listed(UnreachableError("it does not answer")))
+    assert shown["unknown"] == "it does not answer"
 
 
 def test_a_cluster_without_vpas_says_nothing(tmp_path: Path) -> None:
-    told = beside(tmp_path / "table", listed(refusal(404)))
-    assert (told["vpas"], told["unknown"]) == ([], "")
+    shown = beside(tmp_path / "table", listed(refusal(404)))
+    assert (shown["vpas"], shown["unknown"]) == ([], "")
 
 
 def test_where_none_are_looked_for_nothing_is_said(tmp_path: Path) -> None:
@@ -109,5 +109,5 @@ def test_where_none_are_looked_for_nothing_is_said(tmp_path: Path) -> None:
 
 
 def group_is_there() -> RawAnswer:
-    """What the API server says of a group that it has."""
+    """Answer of the API server about a group that it has."""
     return page()

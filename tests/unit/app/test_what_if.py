@@ -61,27 +61,27 @@ def test_a_question_while_gates_are_judged_keeps_no_gate_of_before(cycle: Cycle)
     assert not cycle.decider.observed.gates.records
 
 
-def asked(facts: FactsServer, id_: WorkloadId = WEB, **changes: float) -> Any:
+def answered(facts: FactsServer, id_: WorkloadId = WEB, **changes: float) -> Any:
     line = msgspec.json.encode({"id": id_, "changes": changes})
     return msgspec.json.decode(WhatIfAnswers(str(facts.path)).answer(line))
 
 
 def test_policy_and_history_arrive_as_the_cycle_has_them(cycle: Cycle, facts: FactsServer) -> None:
-    told = requested_facts(str(facts.path), WEB)
-    assert told is not None
-    known = what_if_facts(told)
+    packed = requested_facts(str(facts.path), WEB)
+    assert packed is not None
+    known = what_if_facts(packed)
     assert known.policy == cycle.policies.of(WEB)
     assert known.traces.end == NOON
     for step, every in ((MINUTE, 1), (FIVE_MINUTES, 5)):
         window = cycle.history.window(CPU, step)
-        kept = window.values[window.row[WEB]]
+        stored = window.values[window.row[WEB]]
         first = known.traces.column(window.start)
-        arrived = known.traces.of(CPU)[0, max(first, 0) :: every][-len(kept) :]
-        assert abs(arrived[-20:] - kept[-20:]).max() < 1e-2 * kept[-20:].max()
+        arrived = known.traces.of(CPU)[0, max(first, 0) :: every][-len(stored) :]
+        assert abs(arrived[-20:] - stored[-20:]).max() < 1e-2 * stored[-20:].max()
 
 
 def test_an_answer_has_three_runs_over_the_same_minutes(facts: FactsServer) -> None:
-    view = asked(facts, quantile=0.99)
+    view = answered(facts, quantile=0.99)
     assert set(view["runs"]) == {"hpa", "now", "changed"}
     assert {len(run["ready"]) for run in view["runs"].values()} == {len(view["demand"])} == {180}
     assert view["settings"]["quantile"] == 0.95
@@ -96,7 +96,7 @@ def test_its_policy_is_taken_by_the_settings(facts: FactsServer) -> None:
         "max_replicas": 12,
         "lead_time": 480,
     }
-    text = asked(facts, gate=False, target_share=0.8, **changes)["yaml"]
+    text = answered(facts, gate=False, target_share=0.8, **changes)["yaml"]
     policy = parse(yaml.safe_load(text), "copied").policies.of(WEB).horizontal
     assert (policy.quantile, policy.min_replicas, policy.max_replicas, policy.gate) == (0.9, 2, 12, False)
     assert text.startswith("# In HPA web-hpa: every target at 80% of what it is.")
@@ -113,7 +113,7 @@ def test_its_policy_is_taken_by_the_settings(facts: FactsServer) -> None:
     ids=["unknown", "no HPA", "range", "name"],
 )
 def test_a_refusal_is_a_sentence(facts: FactsServer, id_: WorkloadId, changes: dict[str, float], why: str) -> None:
-    assert why in asked(facts, id_, **changes)["refused"]
+    assert why in answered(facts, id_, **changes)["refused"]
 
 
 def test_a_workload_of_which_nothing_can_be_put_together_costs_no_other_its_answer(tmp_path: Path) -> None:
@@ -123,8 +123,8 @@ def test_a_workload_of_which_nothing_can_be_put_together_costs_no_other_its_answ
     assert requested_facts(str(server.path), WEB._replace(name="cart")) is None
     assert requested_facts(str(server.path), WEB) is None
     server.close()
-    (told,) = failed
-    assert told.startswith("shop/cart: ZeroDivisionError")
+    (failure,) = failed
+    assert failure.startswith("shop/cart: ZeroDivisionError")
 
 
 def test_a_computing_process_that_is_gone_is_said(tmp_path: Path) -> None:
@@ -171,8 +171,8 @@ def test_a_reader_sees_what_was_forecast_at_a_lead_of_choice(facts: FactsServer)
     assert (forecast["lead_seconds"], forecast["quantile"]) == (1800.0, 0.95)
     assert len(forecast["peak"]) == len(forecast["actual"]) > 140
     assert len(view["hours"]) >= 12
-    assert [one["said"] for one in view["spans"] if one["kind"] == "event"] == ["sale: at least 9"]
-    assert view["plain"]["asked"] == asked(facts)["runs"]["hpa"]["asked"][4::5]
+    assert [span["said"] for span in view["spans"] if span["kind"] == "event"] == ["sale: at least 9"]
+    assert view["plain"]["asked"] == answered(facts)["runs"]["hpa"]["asked"][4::5]
 
 
 def test_a_signal_that_was_never_measured_is_said(facts: FactsServer) -> None:
@@ -193,6 +193,6 @@ def test_newer_tables_are_looked_at_anew(facts: FactsServer) -> None:
 def test_a_public_holiday_is_told_with_its_name(facts: FactsServer) -> None:
     line = msgspec.json.encode({"id": WEB, "past": "cpu", "zone": "Asia/Seoul", "countries": ["KR"]})
     spans = msgspec.json.decode(WhatIfAnswers(str(facts.path)).answer(line))["spans"]
-    (holiday,) = (one for one in spans if one["kind"] == "holiday")
+    (holiday,) = (span for span in spans if span["kind"] == "holiday")
     assert (holiday["begin"], holiday["until"]) == ("2026-02-28T15:00:00Z", "2026-03-01T15:00:00Z")
     assert holiday["said"]

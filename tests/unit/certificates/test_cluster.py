@@ -50,21 +50,21 @@ class Objects:
         self.server = Server(self.respond, tls=tls)
         self.config = ClientConfig(self.server.url, ca_file=str(authority.certificate), authorization="Bearer mine")
 
-    def respond(self, asked: Asked) -> Reply:
+    def respond(self, request: Asked) -> Reply:
         if self.refusal:
             return Reply(self.refusal, b'{"message":"the object has been modified"}')
-        if asked.path not in self.found:
+        if request.path not in self.found:
             return Reply(404, b'{"message":"not found"}')
-        for part, change in json.loads(asked.body or b"{}").items():
-            self.found[asked.path].setdefault(part, {}).update(change)
-        return Reply(body=json.dumps(self.found[asked.path]).encode())
+        for part, change in json.loads(request.body or b"{}").items():
+            self.found[request.path].setdefault(part, {}).update(change)
+        return Reply(body=json.dumps(self.found[request.path]).encode())
 
 
 @pytest.fixture
 def objects(tmp_path: Path) -> Iterator[Objects]:
-    found = Objects(tmp_path)
-    with found.server:
-        yield found
+    built = Objects(tmp_path)
+    with built.server:
+        yield built
 
 
 @pytest.fixture

@@ -77,8 +77,8 @@ def believed(cluster: FakeCluster, issued: Issued, now: datetime) -> bool:
 
 
 def test_the_first_run_makes_one_that_the_api_server_believes(cluster: FakeCluster) -> None:
-    said = renewed(cluster)
-    assert said[-1] == "new certificate until 2026-05-30 00:00 UTC: there is none"
+    lines = renewed(cluster)
+    assert lines[-1] == "new certificate until 2026-05-30 00:00 UTC: there is none"
     assert believed(cluster, cluster.issued, NOW)
 
 
@@ -158,11 +158,11 @@ def test_a_certificate_is_good_for_late_clocks() -> None:
         why_renew(StoredCertificate(issued.authority, issued.certificate, "1"), SPEC.names, NOW, timedelta(days=30))
         == ""
     )
-    found = x509.load_pem_x509_certificate(issued.certificate.encode())
-    assert found.not_valid_before_utc == NOW - timedelta(hours=1)
+    certificate = x509.load_pem_x509_certificate(issued.certificate.encode())
+    assert certificate.not_valid_before_utc == NOW - timedelta(hours=1)
 
 
 def test_a_bundle_holds_each_authority_once() -> None:
-    one, other = (issue(["a"], NOW, timedelta(days=1)).authority for _ in range(2))
-    assert bundle(one, one + other) == bundle(one, other) == one + other
+    first, second = (issue(["a"], NOW, timedelta(days=1)).authority for _ in range(2))
+    assert bundle(first, first + second) == bundle(first, second) == first + second
     assert bundle("", "no certificate") == ""

@@ -19,8 +19,8 @@ PAIR = {"certificate_file": "/tls/tls.crt", "key_file": "/tls/tls.key"}
 
 
 def options(**serving: Any) -> ServingOptions:
-    told = serving_options(parse({"serving": serving}, "settings.yaml").serving)
-    return msgspec.json.decode(msgspec.json.encode(told), type=ServingOptions)  # as it goes over the command line
+    given = serving_options(parse({"serving": serving}, "settings.yaml").serving)
+    return msgspec.json.decode(msgspec.json.encode(given), type=ServingOptions)  # as it goes over the command line
 
 
 def test_by_default_there_is_no_secure_door() -> None:
@@ -32,15 +32,15 @@ def test_staleness_is_told_in_seconds() -> None:
 
 
 def test_a_secure_door_has_its_certificate_and_our_service() -> None:
-    told = options(secure={"enabled": True, **PAIR, "service": "forecaster/forecaster"})
-    assert told.secure == SecureOptions("/tls/tls.crt", "/tls/tls.key", service="forecaster/forecaster")
+    parsed = options(secure={"enabled": True, **PAIR, "service": "forecaster/forecaster"})
+    assert parsed.secure == SecureOptions("/tls/tls.crt", "/tls/tls.key", service="forecaster/forecaster")
 
 
 @pytest.mark.parametrize(("server", "port"), [("https://old.keda.svc", 443), ("https://old.keda.svc:6443", 6443)])
 def test_the_adapter_behind_us_is_an_address_and_an_authority(server: str, port: int) -> None:
-    told = options(secure={"enabled": True, **PAIR, "upstream": {"server": server, "ca_file": "/old/ca.crt"}})
-    assert told.secure is not None
-    assert told.secure.upstream == UpstreamOptions(
+    parsed = options(secure={"enabled": True, **PAIR, "upstream": {"server": server, "ca_file": "/old/ca.crt"}})
+    assert parsed.secure is not None
+    assert parsed.secure.upstream == UpstreamOptions(
         "old.keda.svc", port, "/old/ca.crt", "/var/run/secrets/kubernetes.io/serviceaccount/token"
     )
 

@@ -38,7 +38,7 @@ def written(folder: Path, text: str | bytes) -> Path:
 
 class TestFaults:
     def test_all_of_all_sections_come_at_once_with_path_and_value(self) -> None:
-        found = faults("""
+        refused = faults("""
             prometheus: {url: "not an address", retries: 99}
             cycle: {interval: 7m}
             policy: {horizontal: {quantile: 2}, vertical: {oom_price: -1}}
@@ -46,7 +46,7 @@ class TestFaults:
               - match: {name: cart}
                 policy: {horizontal: {lead_time: soon}}
         """)
-        assert {path: value for path, (value, _) in found.items()} == {
+        assert {path: value for path, (value, _) in refused.items()} == {
             "prometheus.url": "not an address",
             "prometheus.retries": 99,
             "cycle.interval": "7m",
@@ -117,8 +117,8 @@ class TestFaults:
         ],
     )
     def test_unknown_keys_are_answered_with_those_that_are_near(self, text: str, meant: str) -> None:
-        ((_, said),) = faults(text).values()
-        assert (f"did you mean {meant}?" if meant else "see docs/configure.md") in said
+        ((_, sentence),) = faults(text).values()
+        assert (f"did you mean {meant}?" if meant else "see docs/configure.md") in sentence
 
     def test_a_section_that_is_stated_twice_is_refused_and_not_half_of_it_dropped(self, tmp_path: Path) -> None:
         file = tmp_path / "settings.yaml"
@@ -143,13 +143,13 @@ class TestFaults:
             load(tmp_path)
 
     def test_sections_that_are_none_or_lists_are_one_fault_each(self) -> None:
-        found = faults("{prometheus: , policy: [1], overrides: {a: b}}")
-        assert set(found) == {"prometheus", "policy", "overrides"}
+        refused = faults("{prometheus: , policy: [1], overrides: {a: b}}")
+        assert set(refused) == {"prometheus", "policy", "overrides"}
 
     @pytest.mark.parametrize("odd", ["5", "", "{a: 1}", "[5]"])
     def test_odd_amounts_of_an_override_are_a_fault(self, odd: str) -> None:
-        found = faults(f"overrides: [{{match: {{name: cart}}, policy: {{horizontal: {{pod_amounts: {odd}}}}}}}]")
-        assert [key.startswith("overrides[0].policy.horizontal.pod_amounts") for key in found] == [True]
+        refused = faults(f"overrides: [{{match: {{name: cart}}, policy: {{horizontal: {{pod_amounts: {odd}}}}}}}]")
+        assert [key.startswith("overrides[0].policy.horizontal.pod_amounts") for key in refused] == [True]
 
     def test_a_forecast_cannot_ask_for_more_minutes_than_are_kept(self) -> None:
         assert "minutes_kept" in faults("{history: {minutes_kept: 1h}, policy: {min_history: 2h}}")["policy"][1]
@@ -171,20 +171,20 @@ class TestFaults:
         assert len(checked) < 200
 
     def test_an_override_that_breaks_a_rule_together_with_the_defaults_is_found(self) -> None:
-        found = faults("""
+        refused = faults("""
             policy: {horizontal: {min_replicas: 5}}
             overrides: [{match: {name: cart}, policy: {horizontal: {max_replicas: 3}}}]
         """)
-        assert "min_replicas 5" in found["overrides[0].policy.horizontal.max_replicas"][1]
+        assert "min_replicas 5" in refused["overrides[0].policy.horizontal.max_replicas"][1]
 
     @pytest.mark.parametrize("other", ["{name: cart}", "{name: 'c*'}", "{kind: Deployment}", "{}"])
     def test_overrides_that_break_a_rule_together_are_found_where_a_workload_may_meet_both(self, other: str) -> None:
-        found = faults(f"""
+        refused = faults(f"""
             overrides:
               - {{match: {{namespace: shop, name: '*rt'}}, policy: {{horizontal: {{min_replicas: 5}}}}}}
               - {{match: {other}, policy: {{horizontal: {{max_replicas: 3}}}}}}
         """)
-        assert "overrides[0]" in found["overrides[1].policy.horizontal.max_replicas"][1]
+        assert "overrides[0]" in refused["overrides[1].policy.horizontal.max_replicas"][1]
 
     @pytest.mark.parametrize("other", ["{name: web}", "{namespace: bank}"])
     def test_overrides_that_no_workload_meets_together_are_no_fault(self, other: str) -> None:
@@ -323,9 +323,9 @@ class TestUnreadable:
         (tmp_path / "10-base.yaml").write_text("serving: {port: 1, host: here}\n")
         (tmp_path / "20-more.yaml").write_text("serving: {port: 2}\ncycle: {interval: 5m}\n")
         (tmp_path / "README.md").write_text("no settings")
-        found = load(tmp_path)
-        assert (found.serving.host, found.serving.port) == ("here", 2)
-        assert found.cycle.interval == timedelta(minutes=5)
+        settings = load(tmp_path)
+        assert (settings.serving.host, settings.serving.port) == ("here", 2)
+        assert settings.cycle.interval == timedelta(minutes=5)
 
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just("5m")
@@ -369,8 +369,8 @@ class TestEnvironment:
         file = tmp_path / "settings.yaml"
         file.write_text("prometheus: {url: http://file:9090, retries: 7}")
         monkeypatch.setenv("FORECASTER__PROMETHEUS__URL", "http://environment:9090")
-        found = load(file).prometheus
-        assert (found.url, found.retries) == ("http://environment:9090", 7)
+        settings = load(file).prometheus
+        assert (settings.url, settings.retries) == ("http://environment:9090", 7)
         assert load(file, {"prometheus": {"url": "http://option:9090"}}).prometheus.url == "http://option:9090"
 
     def test_that_is_wrong_is_a_fault_with_its_path(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -41,12 +41,12 @@ def test_without_a_scheduler_this_process_computes_the_shards() -> None:
     ],
 )
 def test_scheduler_and_workers_of_loopback_listen_there_alone(scheduler: str, listens_at: str) -> None:
-    found = given({"scheduler": scheduler, **TLS})
-    assert (found.listens_at, found.port) == (listens_at, 8786)
+    sharding = given({"scheduler": scheduler, **TLS})
+    assert (sharding.listens_at, sharding.port) == (listens_at, 8786)
 
 
 @pytest.mark.parametrize(
-    ("sharding", "sections", "said"),
+    ("sharding", "sections", "why"),
     [
         ({"scheduler": "scheduler:8786"}, {}, "scheduler must be tls://HOST:PORT"),
         ({"scheduler": "tcp://scheduler.forecaster.svc:8786"}, {}, "without TLS anybody may run code"),
@@ -59,8 +59,8 @@ def test_scheduler_and_workers_of_loopback_listen_there_alone(scheduler: str, li
         ({}, REPLICAS, "needs state.database of PostgreSQL"),
     ],
 )
-def test_what_does_not_go_together_is_refused(sharding: dict[str, Any], sections: dict[str, Any], said: str) -> None:
-    with pytest.raises(ConfigError, match=said):
+def test_what_does_not_go_together_is_refused(sharding: dict[str, Any], sections: dict[str, Any], why: str) -> None:
+    with pytest.raises(ConfigError, match=why):
         given(sharding, **sections)
 
 

@@ -12,8 +12,8 @@ def test_the_row_of_each_key_is_found_and_one_that_is_absent_has_none() -> None:
 
 def test_the_same_keys_in_the_same_rows_are_looked_up_once() -> None:
     known, row = CachedRows(), {"a": 0, "b": 1}
-    found = known.of(("b", "a"), row)
-    assert known.of(("b", "a"), row) is found
+    rows = known.of(("b", "a"), row)
+    assert known.of(("b", "a"), row) is rows
     assert known.of(("a", "b"), row).tolist() == [0, 1]
 
 

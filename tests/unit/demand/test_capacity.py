@@ -1,4 +1,4 @@
-"""What one pod carries is learned between the owner's target and what was seen to be too much."""
+"""The capacity of a pod is learned between the owner's target and the load that proved to be too much."""
 
 from __future__ import annotations
 

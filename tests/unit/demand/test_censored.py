@@ -76,31 +76,31 @@ def test_a_constant_series_has_no_ceiling() -> None:
 
 def test_an_outage_and_the_thundering_return_are_censored() -> None:
     usual = np.full((1, 60), 10.0)
-    seen = usual.copy()
-    seen[0, 20:30], seen[0, 30:34] = 0.0, 22.0
-    assert outages(seen, usual, usual)[0].nonzero()[0].tolist() == list(range(20, 34))
+    measured = usual.copy()
+    measured[0, 20:30], measured[0, 30:34] = 0.0, 22.0
+    assert outages(measured, usual, usual)[0].nonzero()[0].tolist() == list(range(20, 34))
 
 
 def test_callers_who_come_back_after_a_silence_are_censored() -> None:
     usual = np.full((1, 60), 10.0)
-    seen = usual.copy()
-    seen[0, 20:30], seen[0, 30:34] = NAN, 22.0
-    assert outages(seen, usual, usual)[0].nonzero()[0].tolist() == [30, 31, 32, 33]
+    measured = usual.copy()
+    measured[0, 20:30], measured[0, 30:34] = NAN, 22.0
+    assert outages(measured, usual, usual)[0].nonzero()[0].tolist() == [30, 31, 32, 33]
 
 
 @pytest.mark.parametrize(("columns", "masked"), [(LONGEST_OUTAGE, True), (LONGEST_OUTAGE + 1, False)])
 def test_load_that_stays_away_has_moved(columns: int, masked: bool) -> None:  # noqa: FBT001  the expectation
     usual = np.full((1, 400), 10.0)
-    seen = usual.copy()
-    seen[0, 50 : 50 + columns] = 0.0
-    assert outages(seen, usual, usual).any() == masked
+    measured = usual.copy()
+    measured[0, 50 : 50 + columns] = 0.0
+    assert outages(measured, usual, usual).any() == masked
 
 
 def test_what_other_days_lack_too_is_no_outage() -> None:
     usual = np.full((1, 60), 10.0)
-    seen = usual.copy()
-    seen[0, 20:30] = 0.0
-    assert not outages(seen, np.zeros((1, 60)), usual).any()
+    measured = usual.copy()
+    measured[0, 20:30] = 0.0
+    assert not outages(measured, np.zeros((1, 60)), usual).any()
 
 
 def test_only_load_far_below_its_level_or_high_after_a_silence_is_looked_at() -> None:
@@ -112,14 +112,14 @@ HOUR = timedelta(hours=1)
 WEB = workload_id("web")
 
 
-def told(share: float) -> ContainerFacts:
+def facts_of(share: float) -> ContainerFacts:
     return ContainerFacts(held_back={ContainerId(WEB, "app"): share, ContainerId(WEB, "sidecar"): 0.0})
 
 
 def test_hours_in_which_a_container_was_throttled_are_kept_as_one() -> None:
     throttling = Throttling()
     for hour, share in enumerate((0.5, 0.4, 0.1, 0.5)):
-        throttling.follow(told(share), NOON + hour * HOUR)
+        throttling.follow(facts_of(share), NOON + hour * HOUR)
     assert throttling.hours == {
         WEB: [ThrottledTime(NOON - HOUR, NOON + HOUR), ThrottledTime(NOON + 2 * HOUR, NOON + 3 * HOUR)]
     }
@@ -128,7 +128,7 @@ def test_hours_in_which_a_container_was_throttled_are_kept_as_one() -> None:
 def test_hours_that_are_still_to_come_since_the_clock_was_ahead_are_forgotten() -> None:
     throttling = Throttling()
     for hour in (0, 10, 3):
-        throttling.follow(told(0.5), NOON + hour * HOUR)
+        throttling.follow(facts_of(0.5), NOON + hour * HOUR)
     assert throttling.hours == {
         WEB: [ThrottledTime(NOON - HOUR, NOON), ThrottledTime(NOON + 2 * HOUR, NOON + 3 * HOUR)]
     }
@@ -136,15 +136,15 @@ def test_hours_that_are_still_to_come_since_the_clock_was_ahead_are_forgotten() 
 
 def test_what_was_told_is_taken_in_once() -> None:
     throttling = Throttling()
-    throttling.follow(told(0.5), NOON)
+    throttling.follow(facts_of(0.5), NOON)
     before = dict(throttling.hours)
-    throttling.follow(told(0.5), NOON)
-    throttling.follow(told(0.5), None)
+    throttling.follow(facts_of(0.5), NOON)
+    throttling.follow(facts_of(0.5), None)
     assert throttling.hours == before
 
 
 def test_old_hours_are_forgotten() -> None:
     throttling = Throttling()
-    throttling.follow(told(0.5), NOON)
-    throttling.follow(told(0.0), NOON + THROTTLED_FOR)
+    throttling.follow(facts_of(0.5), NOON)
+    throttling.follow(facts_of(0.0), NOON + THROTTLED_FOR)
     assert throttling.hours == {}

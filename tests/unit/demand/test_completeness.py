@@ -1,4 +1,4 @@
-"""What a sum is held against, one row at a time."""
+"""Numbers with which a sum is compared, one row at a time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.support.recommendations import workload_id
 WEB = workload_id("web")
 
 
-def one(value: float) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
+def cell(value: float) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     return np.array([[value]])
 
 
@@ -40,14 +40,14 @@ def block(
     partial: str = "",
 ) -> Block:
     """Ten pods with three cores and eight samples a window."""
-    made_of = PodSamples(one(pods), one(samples), one(settled), one(starting))
-    return Block(CPU, (WEB,), NOON, MINUTE, one(cores), made_of=made_of, partial=partial, rated=True)
+    made_of = PodSamples(cell(pods), cell(samples), cell(settled), cell(starting))
+    return Block(CPU, (WEB,), NOON, MINUTE, cell(cores), made_of=made_of, partial=partial, rated=True)
 
 
 def expected(ready: float = 10.0, before: float | None = None, usual: float = 8.0, most: float = 80.0) -> Expected:
-    there = one(ready if before is None else before)
+    there = cell(ready if before is None else before)
     fewest, highest = np.fmin(there, ready), np.fmax(there, ready)
-    return Expected(one(ready), fewest, highest, np.array([usual]), np.array([most]), np.zeros(1, np.bool_))
+    return Expected(cell(ready), fewest, highest, np.array([usual]), np.array([most]), np.zeros(1, np.bool_))
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_the_verdict(answer: Block, against: Expected, code: int) -> None:
 
 
 def test_a_rate_that_says_nothing_of_its_samples_is_incomplete_while_the_server_was_away() -> None:
-    answer = Block(CPU, (WEB,), NOON, MINUTE, one(3.0), rated=True)
+    answer = Block(CPU, (WEB,), NOON, MINUTE, cell(3.0), rated=True)
     away = expected()._replace(away=np.ones(1, np.bool_))
     assert judged(answer, away).code.item() == UNCOVERED
 

@@ -30,27 +30,27 @@ def minutes(end: datetime, **rows: list[float]) -> Window:
 
 
 def test_points_end_at_the_newest_minute() -> None:
-    found = fresh(weeks(), minutes(NOON + 2 * MINUTE, web=[10, 10, 10, 10, 10, 20, 20, 20, 20, 20]))
-    assert found.end == NOON + 2 * MINUTE
-    assert found.rows(slice(0, 1)).tolist() == [[1, 2, 10, 20]]
+    joined = fresh(weeks(), minutes(NOON + 2 * MINUTE, web=[10, 10, 10, 10, 10, 20, 20, 20, 20, 20]))
+    assert joined.end == NOON + 2 * MINUTE
+    assert joined.rows(slice(0, 1)).tolist() == [[1, 2, 10, 20]]
 
 
 def test_at_the_clocks_own_cut_nothing_is_copied() -> None:
-    kept = weeks()
-    found = fresh(kept, minutes(NOON, web=[9] * 10))
-    assert np.shares_memory(found.rows(slice(0, 1)), kept.values)
-    assert found.end == NOON
+    stored = weeks()
+    joined = fresh(stored, minutes(NOON, web=[9] * 10))
+    assert np.shares_memory(joined.rows(slice(0, 1)), stored.values)
+    assert joined.end == NOON
 
 
 def test_rows_are_matched_by_workload() -> None:
-    kept = weeks(web=[1, 1], api=[2, 2])
-    found = fresh(kept, minutes(NOON + MINUTE, api=[7] * 5, web=[5] * 5))
-    assert found.rows(slice(0, 2))[:, -1].tolist() == [5, 7]
+    stored = weeks(web=[1, 1], api=[2, 2])
+    joined = fresh(stored, minutes(NOON + MINUTE, api=[7] * 5, web=[5] * 5))
+    assert joined.rows(slice(0, 2))[:, -1].tolist() == [5, 7]
 
 
 def test_a_workload_without_minutes_keeps_its_points() -> None:
-    found = fresh(weeks(web=[1, 1], api=[2, 2]), minutes(NOON + MINUTE, web=[5] * 5))
-    assert found.rows(slice(1, 2)).tolist() == [[2, 2]]
+    joined = fresh(weeks(web=[1, 1], api=[2, 2]), minutes(NOON + MINUTE, web=[5] * 5))
+    assert joined.rows(slice(1, 2)).tolist() == [[2, 2]]
 
 
 @pytest.mark.parametrize(("known", "newest"), [(3, 8.0), (2, 4.0)])
@@ -60,6 +60,6 @@ def test_a_point_needs_three_known_minutes(known: int, newest: float) -> None:
 
 
 def test_what_is_kept_is_not_changed() -> None:
-    kept = weeks()
-    fresh(kept, minutes(NOON + MINUTE, web=[9] * 5)).rows(slice(0, 1))[:] = 0
-    assert kept.values.tolist() == [[1, 2, 3, 4]]
+    stored = weeks()
+    fresh(stored, minutes(NOON + MINUTE, web=[9] * 5)).rows(slice(0, 1))[:] = 0
+    assert stored.values.tolist() == [[1, 2, 3, 4]]

@@ -15,7 +15,7 @@ GAP = np.nan
 WEB, CART = workload_id("web"), workload_id("cart")
 
 
-def seen(*rows: list[float]) -> Latest:
+def latest_of(*rows: list[float]) -> Latest:
     """Minutes up to noon of the web, then of the cart."""
     values = np.array(rows, np.float32).reshape(len(rows), len(rows[0]) if rows else 3)
     columns = values.shape[1]
@@ -23,39 +23,41 @@ def seen(*rows: list[float]) -> Latest:
 
 
 def test_the_newest_value_comes_with_its_instant() -> None:
-    assert seen([1.0, 2.0, 3.0]).measured(WEB, minutes(5)) == Measured(3.0, NOON)
+    assert latest_of([1.0, 2.0, 3.0]).measured(WEB, minutes(5)) == Measured(3.0, NOON)
 
 
 @pytest.mark.parametrize("age", [1, 5])
 def test_an_older_value_is_used_while_it_is_fresh_enough(age: int) -> None:
-    assert seen([7.0] + [GAP] * age).measured(WEB, minutes(5)) == Measured(7.0, after(-age))
+    assert latest_of([7.0] + [GAP] * age).measured(WEB, minutes(5)) == Measured(7.0, after(-age))
 
 
 def test_a_value_that_is_too_old_is_stale_and_says_how_old() -> None:
-    unknown = seen([7.0] + [GAP] * 6).measured(WEB, minutes(5))
+    unknown = latest_of([7.0] + [GAP] * 6).measured(WEB, minutes(5))
     assert unknown == Unknown("the latest sample is 6 min old, 5 min is the limit", stale=True)
 
 
 def test_zero_is_a_value() -> None:
-    assert seen([1.0, 0.0]).measured(WEB, minutes(5)) == Measured(0.0, NOON)
+    assert latest_of([1.0, 0.0]).measured(WEB, minutes(5)) == Measured(0.0, NOON)
 
 
-@pytest.mark.parametrize("one", [seen([GAP, GAP]), seen(), seen([])], ids=["only gaps", "no row", "no column"])
-def test_a_workload_without_a_sample_is_unknown(one: Latest) -> None:
-    assert one.measured(WEB, minutes(5)) == Unknown("no sample")
-    assert one.age() is None
+@pytest.mark.parametrize(
+    "unknown", [latest_of([GAP, GAP]), latest_of(), latest_of([])], ids=["only gaps", "no row", "no column"]
+)
+def test_a_workload_without_a_sample_is_unknown(unknown: Latest) -> None:
+    assert unknown.measured(WEB, minutes(5)) == Unknown("no sample")
+    assert unknown.age() is None
 
 
 def test_each_workload_has_its_own_newest_value() -> None:
-    both = seen([1.0, GAP], [GAP, 2.0])
+    both = latest_of([1.0, GAP], [GAP, 2.0])
     assert both.measured(WEB, minutes(5)) == Measured(1.0, after(-1))
     assert both.measured(CART, minutes(5)) == Measured(2.0, NOON)
 
 
 def test_the_age_is_that_of_the_freshest_workload() -> None:
-    assert seen([1.0, GAP, GAP], [GAP, 2.0, GAP]).age() == MINUTE
-    assert seen([1.0]).age() == timedelta(0)
+    assert latest_of([1.0, GAP, GAP], [GAP, 2.0, GAP]).age() == MINUTE
+    assert latest_of([1.0]).age() == timedelta(0)
 
 
 def test_the_span_counts_known_minutes_only() -> None:
-    assert seen([1.0, GAP, 3.0]).known.tolist() == [2]
+    assert latest_of([1.0, GAP, 3.0]).known.tolist() == [2]

@@ -20,41 +20,43 @@ def days(count: int) -> np.ndarray:
     return (2.0 - 1.9 * np.cos(2 * np.pi * np.arange(count * COLUMNS_A_DAY) / COLUMNS_A_DAY))[None].astype(np.float32)
 
 
-def clean(usage: np.ndarray, one: Workload = LIMITED, pods: float = 4.0, throttled: slice | None = None) -> Cleaned:
+def clean(
+    usage: np.ndarray, workload: Workload = LIMITED, pods: float = 4.0, throttled: slice | None = None
+) -> Cleaned:
     mask = np.zeros(usage.shape, np.bool_)
     if throttled:
         mask[0, throttled] = True
     part = CleanedPart(usage, np.full(usage.shape, np.float32(pods)), mask)
-    return cleaned(part, traits_of(CPU, [one], usage, NOBODY), usage)
+    return cleaned(part, traits_of(CPU, [workload], usage, NOBODY), usage)
 
 
 def test_free_demand_is_usage() -> None:
     usage = days(5)
-    found = clean(usage, pods=8.0)
-    assert not found.why.any()
-    assert np.array_equal(found.values, usage)
+    result = clean(usage, pods=8.0)
+    assert not result.why.any()
+    assert np.array_equal(result.values, usage)
 
 
 def test_where_pods_are_at_their_limit_other_days_say_what_was_wanted() -> None:
-    wanted = days(6)
-    usage = wanted.copy()
+    demand = days(6)
+    usage = demand.copy()
     usage[0, -COLUMNS_A_DAY:] = np.minimum(usage[0, -COLUMNS_A_DAY:], 2.0)
     pods = np.full(usage.shape, np.float32(8.0))
     pods[0, -COLUMNS_A_DAY:] = 2.0
-    found = cleaned(
+    result = cleaned(
         CleanedPart(usage, pods, np.zeros(usage.shape, np.bool_)),
         traits_of(CPU, [LIMITED], usage, NOBODY),
         usage,
     )
-    assert set(found.why[0, -COLUMNS_A_DAY:].tolist()) == {0, Masked.LIMIT}
-    assert found.values[0] == pytest.approx(wanted[0], abs=0.15)
+    assert set(result.why[0, -COLUMNS_A_DAY:].tolist()) == {0, Masked.LIMIT}
+    assert result.values[0] == pytest.approx(demand[0], abs=0.15)
 
 
 def test_what_is_held_down_every_day_is_at_least_what_was_measured() -> None:
     usage = np.minimum(days(6), 2.0)
-    found = clean(usage, pods=2.0)
-    assert (found.why == Masked.LIMIT).any()
-    assert (found.values >= usage).all()
+    result = clean(usage, pods=2.0)
+    assert (result.why == Masked.LIMIT).any()
+    assert (result.values >= usage).all()
 
 
 def test_full_pods_at_the_most_replicas_are_masked_where_no_limit_says_more() -> None:
@@ -74,18 +76,18 @@ def test_a_throttled_hour_is_masked() -> None:
     hour = slice(4 * COLUMNS_A_DAY, 4 * COLUMNS_A_DAY + 12)
     usage = days(5)
     usage[0, hour] *= 0.5
-    found = clean(usage, pods=8.0, throttled=hour)
-    assert (found.why[0, hour] == Masked.THROTTLED).all()
-    assert found.values[0, hour] == pytest.approx(days(5)[0, hour])
+    result = clean(usage, pods=8.0, throttled=hour)
+    assert (result.why[0, hour] == Masked.THROTTLED).all()
+    assert result.values[0, hour] == pytest.approx(days(5)[0, hour])
 
 
 def test_an_outage_and_its_return_become_what_is_usual() -> None:
     noon = 4 * COLUMNS_A_DAY + COLUMNS_A_DAY // 2
     usage = days(5)
     usage[0, noon : noon + 10], usage[0, noon + 10 : noon + 14] = 0.0, 9.0
-    found = clean(usage, pods=16.0)
-    assert np.flatnonzero(found.why[0] == Masked.OUTAGE).tolist() == list(range(noon, noon + 14))
-    assert found.values[0] == pytest.approx(days(5)[0], abs=1e-5)
+    result = clean(usage, pods=16.0)
+    assert np.flatnonzero(result.why[0] == Masked.OUTAGE).tolist() == list(range(noon, noon + 14))
+    assert result.values[0] == pytest.approx(days(5)[0], abs=1e-5)
 
 
 def test_an_outage_on_the_first_days_is_not_told_from_a_new_level() -> None:
@@ -105,8 +107,8 @@ def test_unknown_workloads_and_gaps_are_left_as_they_are() -> None:
     usage = days(5)
     usage[0, 100:200] = np.nan
     part = CleanedPart(usage, np.full(usage.shape, np.nan), np.zeros(usage.shape, np.bool_))
-    found = cleaned(part, traits_of(CPU, [None], usage, NOBODY), usage)
-    assert np.array_equal(found.values, usage, equal_nan=True)
+    result = cleaned(part, traits_of(CPU, [None], usage, NOBODY), usage)
+    assert np.array_equal(result.values, usage, equal_nan=True)
 
 
 def test_nothing_is_usual_before_three_other_days_are_known() -> None:

@@ -1,4 +1,4 @@
-"""What pods use to start: seen in minutes, only where every start shows it."""
+"""CPU that pods use to start: measured in minutes, only where every start shows it."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ def test_the_lower_ones_of_starts_that_are_alike_are_believed() -> None:
 
 
 @pytest.mark.parametrize(
-    "seen",
+    "starts",
     [
         pytest.param([1.0, 1.0, 1.0, 1.0, NAN], id="too few"),
         pytest.param([0.1, 0.2, 1.0, 2.0, 3.0], id="not alike"),
         pytest.param([-1.0, -1.0, 0.0, 1.0, 1.0], id="some show none"),
     ],
 )
-def test_nothing_is_learned_of_starts(seen: list[float]) -> None:
-    assert of_each(np.array([seen])).tolist() == [0.0]
+def test_nothing_is_learned_of_starts(starts: list[float]) -> None:
+    assert of_each(np.array([starts])).tolist() == [0.0]
 
 
 def test_a_job_that_comes_every_day_is_demand_although_pods_start_for_it() -> None:

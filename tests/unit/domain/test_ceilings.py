@@ -1,4 +1,4 @@
-"""What owners of namespaces may state, as the platform bounds it."""
+"""Limits of the platform on what owners of namespaces may state."""
 
 from __future__ import annotations
 

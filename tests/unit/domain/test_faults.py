@@ -1,4 +1,4 @@
-"""What is said of values that settings do not take: ours, and with the right spelling."""
+"""Sentences about values that settings do not take: our own words, with the right spelling."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from forecaster.domain.policy import Policy
 
 
 @pytest.mark.parametrize(
-    ("policy", "said"),
+    ("policy", "expected"),
     [
         ({"mode": "Flor"}, "mode is 'Flor': must be one of observe, publish, floor, scale; did you mean floor?"),
         ({"horizontal": {"quantile": 95}}, "horizontal.quantile is '95': must be at most 0.99; for 95 % write 0.95"),
@@ -28,9 +28,9 @@ from forecaster.domain.policy import Policy
     ],
     ids=str,
 )
-def test_each_fault_names_setting_value_and_remedy(policy: dict[str, object], said: str) -> None:
+def test_each_fault_names_setting_value_and_remedy(policy: dict[str, object], expected: str) -> None:
     with pytest.raises(ValidationError) as caught:
         Policy.model_validate(policy)
-    (told,) = sentences(caught.value)
-    assert said in told
-    assert "Input" not in told
+    (sentence,) = sentences(caught.value)
+    assert expected in sentence
+    assert "Input" not in sentence

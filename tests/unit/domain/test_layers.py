@@ -1,4 +1,4 @@
-"""Which layer of a policy counts, what it stands over, and which layers a policy is made without."""
+"""Precedence of the layers of a policy, and the layers without which a policy is made."""
 
 from __future__ import annotations
 
@@ -28,57 +28,57 @@ def stated(**own: dict[str, object]) -> ClusterPolicies:
 
 
 def policies(**own: dict[str, object]) -> Policies:
-    found = Policies(Policy(), ((PolicySelector(name="web"), level(0.7)),))
-    found.take_over(stated(**own))
-    return found
+    layered = Policies(Policy(), ((PolicySelector(name="web"), level(0.7)),))
+    layered.take_over(stated(**own))
+    return layered
 
 
 class TestPrecedence:
     """Annotations > PredictiveAutoscaler > overrides > PredictivePolicy > defaults."""
 
     def test_overrides_stand_over_predictive_policies_and_these_over_defaults(self) -> None:
-        found = policies(defaults=level(0.6))
-        assert (found.of(WEB).horizontal.quantile, found.of(API).horizontal.quantile) == (0.7, 0.6)
+        layered = policies(defaults=level(0.6))
+        assert (layered.of(WEB).horizontal.quantile, layered.of(API).horizontal.quantile) == (0.7, 0.6)
 
     def test_an_autoscaler_stands_over_overrides_and_annotations_over_it_key_by_key(self) -> None:
-        found = policies(autoscaler={"mode": "publish", **level(0.8)}, annotations=level(0.9))
-        assert (found.of(WEB).horizontal.quantile, found.of(WEB).mode) == (0.9, "publish")
-        assert found.of(API) == Policy()
+        layered = policies(autoscaler={"mode": "publish", **level(0.8)}, annotations=level(0.9))
+        assert (layered.of(WEB).horizontal.quantile, layered.of(WEB).mode) == (0.9, "publish")
+        assert layered.of(API) == Policy()
 
     def test_what_is_gone_gives_the_policy_of_before_back(self) -> None:
-        found = policies()
-        before = found.of(WEB)
-        found.take_over(stated(autoscaler=level(0.95), defaults={"mode": "publish"}))
-        assert (found.of(WEB).horizontal.quantile, found.of(API).mode) == (0.95, "publish")
-        found.take_over(ClusterPolicies())
-        assert found.of(WEB) is before
-        assert found.of(API).mode == "observe"
+        layered = policies()
+        before = layered.of(WEB)
+        layered.take_over(stated(autoscaler=level(0.95), defaults={"mode": "publish"}))
+        assert (layered.of(WEB).horizontal.quantile, layered.of(API).mode) == (0.95, "publish")
+        layered.take_over(ClusterPolicies())
+        assert layered.of(WEB) is before
+        assert layered.of(API).mode == "observe"
 
     def test_workloads_of_which_the_same_is_stated_share_a_policy(self) -> None:
-        found = Policies(Policy())
-        found.take_over(ClusterPolicies((), {id_: (Layer(str(id_), level(0.8)),) for id_ in (WEB, API)}))
-        assert found.of(WEB) is found.of(API)
+        layered = Policies(Policy())
+        layered.take_over(ClusterPolicies((), {id_: (Layer(str(id_), level(0.8)),) for id_ in (WEB, API)}))
+        assert layered.of(WEB) is layered.of(API)
 
     def test_what_is_asked_about_on_trial_stands_over_all(self) -> None:
-        found = Policies(Policy(), changes=((EVERY, Layer("--set", level(0.99))),))
-        found.take_over(stated(annotations=level(0.9)))
-        assert found.of(WEB).horizontal.quantile == 0.99
+        layered = Policies(Policy(), changes=((EVERY, Layer("--set", level(0.99))),))
+        layered.take_over(stated(annotations=level(0.9)))
+        assert layered.of(WEB).horizontal.quantile == 0.99
 
 
 class TestRefusal:
     def test_a_layer_that_contradicts_those_below_is_left_out_whole_and_told(self) -> None:
         bounds = {"mode": "publish", "horizontal": {"max_replicas": 2}}
-        found = policies(defaults={"horizontal": {"min_replicas": 5}}, autoscaler=bounds)
-        assert (found.of(WEB).mode, found.of(WEB).horizontal.min_replicas) == ("observe", 5)
-        ((layer, why),) = found.refused(WEB)
+        layered = policies(defaults={"horizontal": {"min_replicas": 5}}, autoscaler=bounds)
+        assert (layered.of(WEB).mode, layered.of(WEB).horizontal.min_replicas) == ("observe", 5)
+        ((layer, why),) = layered.refused(WEB)
         assert layer.origin == "autoscaler"
         assert why == "horizontal.max_replicas is '2': must not be below min_replicas 5"
-        assert [layer.origin for layer in found.effective_layers(WEB)] == ["PredictivePolicy all", "overrides[0]"]
+        assert [layer.origin for layer in layered.effective_layers(WEB)] == ["PredictivePolicy all", "overrides[0]"]
 
     def test_of_a_layer_with_a_setting_that_there_is_not_as_a_newer_definition_has_nothing_counts(self) -> None:
-        found = policies(autoscaler={"mode": "publish", "colour": "red"})
-        assert found.of(WEB).mode == "observe"
-        assert [why for _, why in found.refused(WEB)] == [
+        layered = policies(autoscaler={"mode": "publish", "colour": "red"})
+        assert layered.of(WEB).mode == "observe"
+        assert [why for _, why in layered.refused(WEB)] == [
             "colour is 'red': no such setting; see docs/configure.md for those there are"
         ]
 
@@ -88,15 +88,15 @@ class TestRefusal:
 
 class TestOrigins:
     def test_say_what_a_setting_stands_over(self) -> None:
-        found = policies(defaults={"mode": "publish"}, autoscaler=level(0.8), annotations={"mode": "floor"})
-        assert origin_sentences(leaf_origins(found.effective_layers(WEB))) == [
+        layered = policies(defaults={"mode": "publish"}, autoscaler=level(0.8), annotations={"mode": "floor"})
+        assert origin_sentences(leaf_origins(layered.effective_layers(WEB))) == [
             "Policy: horizontal.quantile 0.8 by autoscaler, over 0.7 by overrides[0].",
             "Policy: mode floor by annotations, over publish by PredictivePolicy all.",
         ]
 
     def test_equal_values_are_no_conflict(self) -> None:
-        (one,) = leaf_origins([Layer("a", level(0.9)), Layer("b", level(0.9))])
-        assert (one.origin, one.over) == ("b", ())
+        (leaf,) = leaf_origins([Layer("a", level(0.9)), Layer("b", level(0.9))])
+        assert (leaf.origin, leaf.over) == ("b", ())
 
 
 class TestLabels:
@@ -104,32 +104,32 @@ class TestLabels:
 
     TEAM = PolicySelector(labels={"team": "shop-*"})
 
-    def found(self, labels: dict[WorkloadId, dict[str, str]], *, in_settings: bool = False) -> Policies:
+    def labelled(self, labels: dict[WorkloadId, dict[str, str]], *, in_settings: bool = False) -> Policies:
         overrides = ((self.TEAM, level(0.8)),) if in_settings else ()
         selected = () if in_settings else ((self.TEAM, Layer("PredictivePolicy teams", level(0.8))),)
-        found = Policies(Policy(), overrides)
-        found.take_over(ClusterPolicies(selected, labels=labels))
-        return found
+        layered = Policies(Policy(), overrides)
+        layered.take_over(ClusterPolicies(selected, labels=labels))
+        return layered
 
     @pytest.mark.parametrize("in_settings", [False, True], ids=["PredictivePolicy", "overrides"])
     def test_all_patterns_have_to_match(self, *, in_settings: bool) -> None:
-        found = self.found({WEB: {"team": "shop-a", "tier": "web"}, API: {"tier": "web"}}, in_settings=in_settings)
-        assert (found.of(WEB).horizontal.quantile, found.of(API)) == (0.8, Policy())
+        layered = self.labelled({WEB: {"team": "shop-a", "tier": "web"}, API: {"tier": "web"}}, in_settings=in_settings)
+        assert (layered.of(WEB).horizontal.quantile, layered.of(API)) == (0.8, Policy())
 
     @pytest.mark.parametrize("in_settings", [False, True], ids=["PredictivePolicy", "overrides"])
     def test_another_label_counts_from_the_next_look_on(self, *, in_settings: bool) -> None:
-        found = self.found({WEB: {"team": "shop-a"}}, in_settings=in_settings)
-        assert found.of(WEB).horizontal.quantile == 0.8
-        found.take_over(replace(found.cluster, labels={WEB: {"team": "billing"}}))
-        assert found.of(WEB) == Policy()
-        found.take_over(replace(found.cluster, labels={WEB: {"team": "shop-b"}}))
-        assert found.of(WEB).horizontal.quantile == 0.8
+        layered = self.labelled({WEB: {"team": "shop-a"}}, in_settings=in_settings)
+        assert layered.of(WEB).horizontal.quantile == 0.8
+        layered.take_over(replace(layered.cluster, labels={WEB: {"team": "billing"}}))
+        assert layered.of(WEB) == Policy()
+        layered.take_over(replace(layered.cluster, labels={WEB: {"team": "shop-b"}}))
+        assert layered.of(WEB).horizontal.quantile == 0.8
 
     def test_without_live_facts_none_is_meant_and_that_is_told(self) -> None:
-        found = self.found({})
-        assert found.of(WEB) == Policy()
+        layered = self.labelled({})
+        assert layered.of(WEB) == Policy()
         stated = "PredictivePolicy teams matches no workload: labels {'team': 'shop-*'}"
-        assert found.without_a_workload([WEB]) == [f"{stated}; labels are not known without live facts"]
+        assert layered.without_a_workload([WEB]) == [f"{stated}; labels are not known without live facts"]
 
     def test_two_that_ask_one_label_for_different_values_mean_no_workload_in_common(self) -> None:
         web, api = (PolicySelector(labels={"tier": tier}) for tier in ("web", "api"))
@@ -138,13 +138,13 @@ class TestLabels:
 
 
 def test_objects_that_mean_no_workload_are_told() -> None:
-    found = policies(autoscaler=level(0.8))
-    found.take_over(
-        ClusterPolicies(((PolicySelector(namespace="shpo"), Layer("PredictivePolicy shop", {})),), found.cluster.own)
+    layered = policies(autoscaler=level(0.8))
+    layered.take_over(
+        ClusterPolicies(((PolicySelector(namespace="shpo"), Layer("PredictivePolicy shop", {})),), layered.cluster.own)
     )
-    assert found.without_a_workload([API]) == [
+    assert layered.without_a_workload([API]) == [
         "PredictivePolicy shop matches no workload: namespace 'shpo'",
         "overrides[0] matches no workload: name 'web'",
         "autoscaler: its workload is not there",
     ]
-    assert len(found.without_a_workload([WEB])) == 1
+    assert len(layered.without_a_workload([WEB])) == 1

@@ -1,4 +1,4 @@
-"""Which policy a workload gets."""
+"""The policy that each workload gets."""
 
 from __future__ import annotations
 
@@ -185,13 +185,13 @@ class TestWhatIsStatedOfAWorkloadAndChangesAllTheTime:
 
     def test_says_that_it_waits(self) -> None:
         policies = Policies(Policy())
-        said = []
+        refusals = []
         for turn in range(20):
             policies.take_over(self.states(turn))
-            said += [(turn, *one) for one in policies.refused(WEB)]
-        assert said
-        assert all(layer == self.states(turn).own[WEB][0] for turn, layer, _ in said)
-        assert all("once in 10 cycles" in why for *_, why in said)
+            refusals += [(turn, *refusal) for refusal in policies.refused(WEB)]
+        assert refusals
+        assert all(layer == self.states(turn).own[WEB][0] for turn, layer, _ in refusals)
+        assert all("once in 10 cycles" in why for *_, why in refusals)
 
     def test_waits_for_no_turn_to_be_paused(self) -> None:
         policies, pause = Policies(Policy(mode="floor")), Layer("a pause", PAUSED_POLICY)
@@ -203,7 +203,7 @@ class TestWhatIsStatedOfAWorkloadAndChangesAllTheTime:
 
 
 class TestEventsOfANamespace:
-    """Of 21 workloads of one namespace each states fifty events; a namespace may have a thousand."""
+    """21 workloads of one namespace state fifty events each; a namespace may have a thousand."""
 
     FIFTY = tuple(
         {"name": f"e{number}", "replicas": 3, "cron": f"{number} 8 * * *", "duration": "1h"}

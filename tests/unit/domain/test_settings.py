@@ -50,8 +50,8 @@ def test_amounts_are_written_as_kubernetes_does_and_read_back_as_they_were(value
 
 
 def test_whole_quantities_are_short() -> None:
-    assert [cores_text(one) for one in (0.01, 0.25, 2.0)] == ["10m", "250m", "2"]
-    assert [bytes_text(one) for one in (2.0**24, 1.5 * 2**30, 1000.0)] == ["16Mi", "1536Mi", "1k"]
+    assert [cores_text(cores) for cores in (0.01, 0.25, 2.0)] == ["10m", "250m", "2"]
+    assert [bytes_text(amount) for amount in (2.0**24, 1.5 * 2**30, 1000.0)] == ["16Mi", "1536Mi", "1k"]
 
 
 @pytest.mark.parametrize(("text", "value"), [("64Mi", 2**26), ("100m", 0.1), ("1.5", 1.5), ("1e3", 1000.0), (7, 7)])

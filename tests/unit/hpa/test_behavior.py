@@ -1,4 +1,4 @@
-"""What an HPA remembers (docs/hpa.md, section 11.4)."""
+"""Memory of an HPA (docs/hpa.md, section 11.4)."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def test_external_metrics_are_read_by_name() -> None:
 
 
 def test_external_metrics_of_one_name_are_told_apart_by_their_labels() -> None:
-    """As an HPA reads several of our signals; a value without labels may be of either."""
+    """An HPA may read several of our signals; a value without labels may be of either."""
     cpu, queue = (replace(QUEUE, selector=f"signal={signal}") for signal in ("cpu", "queue"))
     items = [
         {"metricName": "queue", "metricLabels": {"signal": "cpu"}, "value": "5"},
@@ -157,7 +157,7 @@ def test_times_that_a_yaml_reader_made_are_utc() -> None:
 
 
 @pytest.mark.parametrize(
-    ("document", "told"),
+    ("document", "why"),
     [
         (5, "a document is a mapping with a kind, got a int"),
         ({"kind": "Deployment"}, "expected Pod or a list of them, got 'Deployment'"),
@@ -175,10 +175,10 @@ def test_times_that_a_yaml_reader_made_are_utc() -> None:
         ({"kind": "Pod", "spec": {"overhead": [1]}}, "overhead of Pod : amounts must be a mapping, got list"),
     ],
 )
-def test_a_document_of_another_form_says_where(document: Any, told: str) -> None:
+def test_a_document_of_another_form_says_where(document: Any, why: str) -> None:
     with pytest.raises(DocumentError) as error:
         pods_of([document])
-    assert told in str(error.value)
+    assert why in str(error.value)
 
 
 def test_metrics_of_another_kind_are_refused() -> None:

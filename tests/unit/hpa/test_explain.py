@@ -1,4 +1,4 @@
-"""What a pass is said to be."""
+"""Explanations of a pass of the HPA controller."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ CORES = MetricSpec("Resource", "cpu", HpaMetricTarget("AverageValue", average_va
 SEEN = HpaState(history=())
 
 
-def say(spec: HpaSpec, seen: Observation, state: HpaState = SEEN) -> PassExplanation:
-    return explain(spec, seen, state, reconcile(spec, seen, state, NOW), NOW)
+def say(spec: HpaSpec, observation: Observation, state: HpaState = SEEN) -> PassExplanation:
+    return explain(spec, observation, state, reconcile(spec, observation, state, NOW), NOW)
 
 
 def cores(*milli: int) -> SampledPods:
@@ -24,12 +24,12 @@ def cores(*milli: int) -> SampledPods:
 
 
 def test_a_rise_that_a_policy_clamps() -> None:
-    said = say(hpa(CORES, behavior=both()), look(4, cores(1300, 1300, 1300, 1300)))
-    assert said.summary == (
+    explanation = say(hpa(CORES, behavior=both()), look(4, cores(1300, 1300, 1300, 1300)))
+    assert explanation.summary == (
         "At the next sync your HPA will see 5.2 cores / 500m = 11 pods; tolerance 0.1 does not apply; "
         "scale-up policy allows 8; it will go from 4 to 8 and say ScaleUpLimit."
     )
-    assert said.steps == (
+    assert explanation.steps == (
         "Resource cpu: 5.2 cores / 500m = 11 pods",
         "recommendation: the largest proposal, 11 pods",
         "stabilization: windows 0 s up and 300 s down, nothing held back",
@@ -44,8 +44,8 @@ def test_a_rise_that_a_policy_clamps() -> None:
 
 def test_policies_are_told_with_what_moved_before() -> None:
     state = HpaState(history=(), scale_ups=(moved(3, 5),))
-    said = say(hpa(CORES, behavior=both()), look(4, cores(1300, 1300, 1300, 1300)), state)
-    assert "policies up: 4 pods per 15 s allows 5, 100 % per 15 s allows 2; selectPolicy Max" in said.steps
+    explanation = say(hpa(CORES, behavior=both()), look(4, cores(1300, 1300, 1300, 1300)), state)
+    assert "policies up: 4 pods per 15 s allows 5, 100 % per 15 s allows 2; selectPolicy Max" in explanation.steps
 
 
 def test_inside_the_tolerance_nothing_is_said_of_it_not_applying() -> None:
@@ -56,12 +56,12 @@ def test_inside_the_tolerance_nothing_is_said_of_it_not_applying() -> None:
 
 
 def test_stabilization_is_told_with_its_window() -> None:
-    said = say(hpa(), look(8, queue_of(90)), HpaState(history=(past(7, 10),)))
-    assert "stabilization makes it 7 (ScaleDownStabilized)" in said.summary
+    explanation = say(hpa(), look(8, queue_of(90)), HpaState(history=(past(7, 10),)))
+    assert "stabilization makes it 7 (ScaleDownStabilized)" in explanation.summary
     assert (
         "stabilization: window 300 s down: recent recommendations were higher than current one, "
         "applying the highest recent recommendation, 7 pods"
-    ) in said.steps
+    ) in explanation.steps
 
 
 def test_bounds_are_told() -> None:
@@ -71,32 +71,32 @@ def test_bounds_are_told() -> None:
 
 def test_a_disabled_direction_is_told() -> None:
     off = both(None, rules(policy("Pods", 1), select="Disabled", window_s=0))
-    said = say(hpa(behavior=off), look(8, queue_of(30)))
-    assert "scale-down policy allows 8; it will keep 8 pods and say ScaleDownLimit" in said.summary
-    assert "policies down: Disabled, no move in this direction" in said.steps
+    explanation = say(hpa(behavior=off), look(8, queue_of(30)))
+    assert "scale-down policy allows 8; it will keep 8 pods and say ScaleDownLimit" in explanation.summary
+    assert "policies down: Disabled, no move in this direction" in explanation.steps
 
 
 def test_without_behavior_the_growth_limit_is_told() -> None:
-    said = say(hpa(), look(3, queue_of(900)))
-    assert "growth limit allows 6" in said.summary
-    assert "growth: without behavior at most 6 in this pass" in said.steps
+    explanation = say(hpa(), look(3, queue_of(900)))
+    assert "growth limit allows 6" in explanation.summary
+    assert "growth: without behavior at most 6 in this pass" in explanation.steps
 
 
 def test_a_turned_direction_is_told() -> None:
-    said = say(hpa(CPU), look(2, SampledPods({"p0": PodSample(400, NOW)})))
-    assert said.steps[0] == (
+    explanation = say(hpa(CPU), look(2, SampledPods({"p0": PodSample(400, NOW)})))
+    assert explanation.steps[0] == (
         "Resource cpu: 40 % of requested cpu in use / 50 % = 2 pods "
         "(counting pods that are not ready or have no sample turns the direction around: no change)"
     )
 
 
 def test_a_broken_metric_is_told() -> None:
-    said = say(hpa(QUEUE, CPU), look(3, queue_of(30), Unmeasured("api_failed", "no answer")))
-    assert said.summary == (
+    explanation = say(hpa(QUEUE, CPU), look(3, queue_of(30), Unmeasured("api_failed", "no answer")))
+    assert explanation.summary == (
         "At the next sync your HPA keeps 3 pods: the HPA was unable to compute the replica count: no answer; "
         "it will say FailedGetResourceMetric."
     )
-    assert said.steps[1] == "Resource cpu: no answer (no answer), which blocks scaling down"
+    assert explanation.steps[1] == "Resource cpu: no answer (no answer), which blocks scaling down"
 
 
 def test_passes_that_look_at_no_metric_are_told() -> None:
@@ -115,8 +115,8 @@ def test_passes_that_look_at_no_metric_are_told() -> None:
 
 
 def test_a_selector_that_is_missing_is_told() -> None:
-    said = say(hpa(), look(3, queue_of(1), scale=ScaleSubresource(3, 3, "")))
-    assert said.summary.endswith("the HPA target's scale is missing a selector; it will say InvalidSelector.")
+    explanation = say(hpa(), look(3, queue_of(1), scale=ScaleSubresource(3, 3, "")))
+    assert explanation.summary.endswith("the HPA target's scale is missing a selector; it will say InvalidSelector.")
 
 
 def test_aims_of_every_kind() -> None:

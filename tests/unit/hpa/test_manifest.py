@@ -280,8 +280,8 @@ class TestVersion1:
         [("{", "not JSON"), ('{"a": 1}', "must be a JSON list"), ("[5]", "spec.metrics[0]: must be a mapping, got 5")],
     )
     def test_an_annotation_of_another_form_is_a_fault(self, text: str, fault: str) -> None:
-        (told,) = refused(manifest("autoscaling/v1", {METRICS_ANNOTATION: text}))
-        assert fault in told
+        (message,) = refused(manifest("autoscaling/v1", {METRICS_ANNOTATION: text}))
+        assert fault in message
 
     def test_fields_of_version_2_are_unknown(self) -> None:
         assert refused(manifest("autoscaling/v1", metrics=[])) == ['spec.metrics: unknown field "spec.metrics"']
@@ -295,8 +295,8 @@ class TestVersion1:
 
 def test_an_annotation_that_is_nested_without_end_is_a_fault() -> None:
     deep = {"autoscaling.alpha.kubernetes.io/metrics": "[" * 100_000}
-    found = read_manifest(manifest("autoscaling/v1", deep))
-    assert "not JSON" in str(found)
+    result = read_manifest(manifest("autoscaling/v1", deep))
+    assert "not JSON" in str(result)
 
 
 def test_a_behavior_of_v1_that_is_nested_without_end_is_refused() -> None:

@@ -1,4 +1,4 @@
-"""Which pods count (docs/hpa.md, section 6)."""
+"""Pods that count for the HPA controller (docs/hpa.md, section 6)."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from tests.support.hpa import NOW, ago, pod, seconds
 PERIOD, DELAY = seconds(300), seconds(30)
 
 
-def group(one: HpaPod, resource: str = "cpu", sample: PodSample | None = None) -> str:
-    samples = {} if sample is None else {one.name: sample}
-    groups = group_pods([one], samples, resource, NOW, PERIOD, DELAY)
+def group(member: HpaPod, resource: str = "cpu", sample: PodSample | None = None) -> str:
+    samples = {} if sample is None else {member.name: sample}
+    groups = group_pods([member], samples, resource, NOW, PERIOD, DELAY)
     return (
         "ready" if groups.ready else next(name for name in ("unready", "missing", "ignored") if getattr(groups, name))
     )
@@ -154,17 +154,17 @@ def test_a_pod_without_containers_requests_nothing() -> None:
 
 
 def test_a_named_container_is_looked_up_among_the_long_running_ones() -> None:
-    one = pod(containers=(APP,), init_containers=(INIT, SIDECAR), pod_requests_milli={"cpu": 9})
-    assert pod_request(one, "cpu", "app") == 500
-    assert pod_request(one, "cpu", "side") == 200
-    assert pod_request(one, "cpu", "init") == Unmeasured("container_not_found", "container init not found in Pod p0")
-    assert cause(pod_request(one, "memory", "app")) == "missing_request"
+    p0 = pod(containers=(APP,), init_containers=(INIT, SIDECAR), pod_requests_milli={"cpu": 9})
+    assert pod_request(p0, "cpu", "app") == 500
+    assert pod_request(p0, "cpu", "side") == 200
+    assert pod_request(p0, "cpu", "init") == Unmeasured("container_not_found", "container init not found in Pod p0")
+    assert cause(pod_request(p0, "memory", "app")) == "missing_request"
 
 
 def test_pod_level_requests_take_the_place_of_containers() -> None:
-    one = pod(containers=(BARE,), pod_requests_milli={"cpu": 700}, overhead_milli={"cpu": 50})
-    assert pod_request(one, "cpu") == 750
-    assert cause(pod_request(one, "cpu", pod_level_resources=False)) == "missing_request"
+    p0 = pod(containers=(BARE,), pod_requests_milli={"cpu": 700}, overhead_milli={"cpu": 50})
+    assert pod_request(p0, "cpu") == 750
+    assert cause(pod_request(p0, "cpu", pod_level_resources=False)) == "missing_request"
 
 
 def test_pod_level_requests_of_no_supported_resource_do_not_count() -> None:
@@ -192,15 +192,15 @@ def test_pod_level_requests_of_no_supported_resource_do_not_count() -> None:
     ids=["app", "init peak", "sidecar", "sidecar under init", "init before sidecar", "running sum", "two sidecars"],
 )
 def test_what_the_pod_level_lacks_comes_from_the_containers(init: tuple[PodContainer, ...], expected: int) -> None:
-    one = pod(
+    p0 = pod(
         containers=(PodContainer("app", {"memory": 300}), BARE), init_containers=init, pod_requests_milli={"cpu": 1}
     )
-    assert pod_request(one, "memory") == expected
+    assert pod_request(p0, "memory") == expected
 
 
 def test_what_nobody_requests_is_missing_unless_the_overhead_names_it() -> None:
-    one = pod(containers=(BARE,), pod_requests_milli={"cpu": 1})
-    assert pod_request(one, "memory") == Unmeasured("missing_request", "missing pod-level request for memory in Pod p0")
+    p0 = pod(containers=(BARE,), pod_requests_milli={"cpu": 1})
+    assert pod_request(p0, "memory") == Unmeasured("missing_request", "missing pod-level request for memory in Pod p0")
     assert (
         pod_request(pod(containers=(BARE,), pod_requests_milli={"cpu": 1}, overhead_milli={"memory": 5}), "memory") == 5
     )
@@ -213,8 +213,8 @@ def test_a_request_of_zero_is_a_request() -> None:
 
 
 def test_a_resource_beyond_the_pod_level_is_summed_over_containers() -> None:
-    one = pod(containers=(PodContainer("app", {"gpu": 3}),), pod_requests_milli={"cpu": 1, "gpu": 9})
-    assert pod_request(one, "gpu") == 3
+    p0 = pod(containers=(PodContainer("app", {"gpu": 3}),), pod_requests_milli={"cpu": 1, "gpu": 9})
+    assert pod_request(p0, "gpu") == 3
 
 
 def test_pod_level_resources_are_cpu_memory_and_hugepages() -> None:
@@ -230,8 +230,8 @@ def test_the_gate_reaches_every_pod() -> None:
 
 def test_an_init_container_that_asks_for_nothing_adds_nothing_to_the_peak() -> None:
     side = PodContainer("side", {"memory": 100}, restarts_always=True)
-    one = pod(containers=(BARE,), init_containers=(side, PodContainer("init")), pod_requests_milli={"cpu": 1})
-    assert pod_request(one, "memory") == 100
+    p0 = pod(containers=(BARE,), init_containers=(side, PodContainer("init")), pod_requests_milli={"cpu": 1})
+    assert pod_request(p0, "memory") == 100
 
 
 def test_the_resource_that_a_named_container_lacks_is_told() -> None:

@@ -74,16 +74,18 @@ def spec_of(text: str) -> HpaSpec:
     return spec
 
 
-def told(text: str, replicas: int, totals: dict[str, int], requests: dict[str, int] | None = None) -> PassExplanation:
+def explained(
+    text: str, replicas: int, totals: dict[str, int], requests: dict[str, int] | None = None
+) -> PassExplanation:
     spec = spec_of(text)
-    seen = observe_totals(spec, replicas, totals, requests or {}, NOW)
-    return explain(spec, seen, NEW_HPA, reconcile(spec, seen, NEW_HPA, NOW), NOW)
+    observation = observe_totals(spec, replicas, totals, requests or {}, NOW)
+    return explain(spec, observation, NEW_HPA, reconcile(spec, observation, NEW_HPA, NOW), NOW)
 
 
 def sizes(text: str, replicas: int, totals: dict[str, int], passes: int, **request: int) -> list[int]:
     spec = spec_of(text)
-    seen = observe_totals(spec, replicas, totals, request, NOW)
-    return [step.outcome.desired.replicas for step in carry_on(spec, seen, NOW, passes)]
+    observation = observe_totals(spec, replicas, totals, request, NOW)
+    return [step.outcome.desired.replicas for step in carry_on(spec, observation, NOW, passes)]
 
 
 class TestPhpApache:
@@ -93,7 +95,7 @@ class TestPhpApache:
         assert aims(spec_of(PHP_APACHE)) == ("each pod uses about 50 % of its requested cpu",)
 
     def test_at_305_percent_it_asks_for_7(self) -> None:
-        summary = told(PHP_APACHE, 1, {"cpu": 610}, {"cpu": 200}).summary
+        summary = explained(PHP_APACHE, 1, {"cpu": 610}, {"cpu": 200}).summary
         assert summary == (
             "At the next sync your HPA will see 305 % of requested cpu in use / 50 % × 1 pod = 7 pods; "
             "tolerance 0.1 does not apply; growth limit allows 4; it will go from 1 to 4 and say ScaleUpLimit."
@@ -121,14 +123,14 @@ class TestSeveralMetrics:
 
     def test_the_largest_proposal_wins(self) -> None:
         totals = {"cpu": 400, "packets-per-second": 5_000_000, "requests-per-second": 15_000_000}
-        said = told(SEVERAL_METRICS, 4, totals, {"cpu": 200})
-        assert said.steps[:4] == (
+        explanation = explained(SEVERAL_METRICS, 4, totals, {"cpu": 200})
+        assert explanation.steps[:4] == (
             "Resource cpu: 50 % of requested cpu in use / 50 % = 4 pods (ratio 1 is within the tolerance: no change)",
             "Pods packets-per-second: 5k / 1k = 5 pods",
             "Object requests-per-second: 15k / 10k = 6 pods",
             "recommendation: the largest proposal, 6 pods",
         )
-        assert said.summary.endswith("it will go from 4 to 6 and say SucceededRescale.")
+        assert explanation.summary.endswith("it will go from 4 to 6 and say SucceededRescale.")
 
 
 class TestScalingPolicies:
@@ -138,12 +140,14 @@ class TestScalingPolicies:
     """
 
     def test_the_first_step_takes_eight(self) -> None:
-        said = told(POLICIES, 80, {"queue": 10_000})
-        assert said.summary == (
+        explanation = explained(POLICIES, 80, {"queue": 10_000})
+        assert explanation.summary == (
             "At the next sync your HPA will see 10 / 1 = 10 pods; tolerance 0.1 does not apply; "
             "scale-down policy allows 72; it will go from 80 to 72 and say ScaleDownLimit."
         )
-        assert "policies down: 4 pods per 60 s allows 76, 10 % per 60 s allows 72; selectPolicy Max" in said.steps
+        assert (
+            "policies down: 4 pods per 60 s allows 76, 10 % per 60 s allows 72; selectPolicy Max" in explanation.steps
+        )
 
     def test_each_minute_takes_the_larger_of_both(self) -> None:
         steps = sizes(POLICIES, 80, {"queue": 10_000}, 60)
@@ -166,5 +170,5 @@ class TestScalingPolicies:
 def test_the_formula_of_the_algorithm(metric: int, desired: int) -> None:
     """Twice the wanted value doubles, half of it halves, within a tenth nothing happens."""
     text = PHP_APACHE.replace("averageUtilization: 50", "averageUtilization: 100")
-    said: Any = told(text, 1, {"cpu": 2 * metric}, {"cpu": 200})
-    assert f"= {desired} pod" in said.summary
+    explanation: Any = explained(text, 1, {"cpu": 2 * metric}, {"cpu": 200})
+    assert f"= {desired} pod" in explanation.summary

@@ -274,7 +274,7 @@ def test_conditions_keep_their_time_while_their_status_stays() -> None:
 
 
 @pytest.mark.parametrize(
-    ("seen", "spec"),
+    ("observation", "spec"),
     [
         (look(3, queue_of(150)), hpa(behavior=both())),
         (look(0, queue_of(150)), hpa()),
@@ -286,20 +286,24 @@ def test_conditions_keep_their_time_while_their_status_stays() -> None:
         (look(2, queue_of(0)), HpaSpec(CrossVersionObjectReference("Deployment", "d", "a/b/c"), 5, (QUEUE,))),
     ],
 )
-def test_conditions_begin_now_and_are_part_of_the_state(seen: Observation, spec: HpaSpec) -> None:
-    outcome = reconcile(spec, seen, HpaState(history=()), NOW, ZERO)
+def test_conditions_begin_now_and_are_part_of_the_state(observation: Observation, spec: HpaSpec) -> None:
+    outcome = reconcile(spec, observation, HpaState(history=()), NOW, ZERO)
     assert {condition.last_transition for condition in outcome.conditions} == {NOW}
     assert outcome.state.conditions == outcome.conditions
 
 
 def test_what_is_not_written_says_so() -> None:
-    for seen in (look(3, BROKEN), look(3, scale=ScaleUnread("gone")), look(0, BROKEN), look(3, queue_of(90))):
-        assert reconcile(hpa(), seen, STORED, NOW).desired.written is False
+    for observation in (look(3, BROKEN), look(3, scale=ScaleUnread("gone")), look(0, BROKEN), look(3, queue_of(90))):
+        assert reconcile(hpa(), observation, STORED, NOW).desired.written is False
 
 
 def test_branches_have_names() -> None:
-    seen = [look(3, BROKEN), look(3, queue_of(90)), look(3, scale=ScaleUnread("gone"))]
-    assert [reconcile(hpa(), one, STORED, NOW).desired.branch for one in seen] == ["metrics", "metrics", "unread"]
+    observations = [look(3, BROKEN), look(3, queue_of(90)), look(3, scale=ScaleUnread("gone"))]
+    assert [reconcile(hpa(), observation, STORED, NOW).desired.branch for observation in observations] == [
+        "metrics",
+        "metrics",
+        "unread",
+    ]
 
 
 def test_at_the_maximum_metrics_are_still_followed() -> None:
@@ -327,12 +331,12 @@ def test_from_one_pod_to_none_is_the_hpas_doing() -> None:
 
 
 def test_messages_name_what_happened() -> None:
-    def told(outcome: Pass, kind: str) -> str:
+    def message_of(outcome: Pass, kind: str) -> str:
         return next(condition.message for condition in outcome.conditions if condition.type == kind)
 
     rise = reconcile(hpa(), look(3, queue_of(150)), STORED, NOW)
-    assert told(rise, "ScalingActive").endswith("a replica count from external metric queue(nil)")
-    assert told(rise, "AbleToScale").endswith("update the target scale to 5")
+    assert message_of(rise, "ScalingActive").endswith("a replica count from external metric queue(nil)")
+    assert message_of(rise, "AbleToScale").endswith("update the target scale to 5")
     missing = reconcile(hpa(), look(3, queue_of(1), scale=ScaleSubresource(3, 3, "")), STORED, NOW)
     assert missing.desired.events[0].message == "the HPA target's scale is missing a selector"
     strange = reconcile(hpa(), look(3, queue_of(1), scale=ScaleSubresource(3, 3, "app in (")), STORED, NOW)
@@ -343,7 +347,7 @@ def test_messages_name_what_happened() -> None:
     newer = reconcile(hpa(), claimed, STORED, NOW, Controller(minor=37))
     assert newer.desired.events[0].message == "pods by selector app=shop are controlled by more than one HPA"
     bad = HpaSpec(CrossVersionObjectReference("Deployment", "d", "a/b/c"), 5, (QUEUE,))
-    assert told(reconcile(bad, look(3, queue_of(1)), STORED, NOW), "AbleToScale").endswith("string: a/b/c")
+    assert message_of(reconcile(bad, look(3, queue_of(1)), STORED, NOW), "AbleToScale").endswith("string: a/b/c")
 
 
 def test_tolerances_of_behavior_reach_the_metrics() -> None:
@@ -370,11 +374,11 @@ def test_the_status_has_every_number_of_its_metrics() -> None:
 
 def test_failures_are_told_in_events_and_conditions() -> None:
     refused = reconcile(hpa(), look(3, queue_of(150), write_refused=True), STORED, NOW)
-    asked = "New size: 5; reason: external metric queue(nil) above target; error:"
-    assert refused.desired.events[0].message == f"{asked} the write was refused"
+    beginning = "New size: 5; reason: external metric queue(nil) above target; error:"
+    assert refused.desired.events[0].message == f"{beginning} the write was refused"
     assert refused.conditions[0].message.endswith("update the target scale: the write was refused")
     conflict = reconcile(hpa(), look(3, queue_of(150), write_conflicts=5), STORED, NOW)
-    assert conflict.desired.events[0].message == f"{asked} the object kept changing"
+    assert conflict.desired.events[0].message == f"{beginning} the object kept changing"
     unread = reconcile(hpa(), look(3, scale=ScaleUnread("gone")), STORED, NOW)
     assert unread.desired.events[0].message == "gone"
     broken = reconcile(hpa(), look(3, BROKEN), STORED, NOW)

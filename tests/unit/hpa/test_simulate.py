@@ -18,33 +18,33 @@ MEMORY = MetricSpec("Resource", "memory", HpaMetricTarget("AverageValue", averag
 
 
 def test_a_total_is_spread_evenly_and_sums_to_itself() -> None:
-    seen = observe_totals(hpa(CPU), 3, {"cpu": 1000}, {"cpu": 500}, NOW)
-    (answer,) = seen.answers
+    observation = observe_totals(hpa(CPU), 3, {"cpu": 1000}, {"cpu": 500}, NOW)
+    (answer,) = observation.answers
     assert isinstance(answer, SampledPods)
     assert answer.samples == {"pod-0": PodSample(334, NOW), "pod-1": PodSample(333, NOW), "pod-2": PodSample(333, NOW)}
     assert total_of(answer) == 1000
-    assert seen.scale == ScaleSubresource(3, 3, "pod=alike")
-    assert seen.pods[0].containers == (PodContainer("app", {"cpu": 500}),)
+    assert observation.scale == ScaleSubresource(3, 3, "pod=alike")
+    assert observation.pods[0].containers == (PodContainer("app", {"cpu": 500}),)
 
 
 def test_pods_of_totals_have_long_been_ready() -> None:
-    (one,) = observe_totals(hpa(CPU), 1, {}, {}, NOW).pods
-    assert one.ready is not None
-    assert one.start_time == one.ready.last_transition == NOW - seconds(86_400)
+    (pod,) = observe_totals(hpa(CPU), 1, {}, {}, NOW).pods
+    assert pod.ready is not None
+    assert pod.start_time == pod.ready.last_transition == NOW - seconds(86_400)
 
 
 def test_values_from_outside_are_not_spread() -> None:
-    seen = observe_totals(hpa(OBJECT, QUEUE), 3, {"rps": 7, "queue": 9}, {}, NOW)
-    assert list(seen.answers) == [ObjectMetric(7), ExternalValues((9,))]
+    observation = observe_totals(hpa(OBJECT, QUEUE), 3, {"rps": 7, "queue": 9}, {}, NOW)
+    assert list(observation.answers) == [ObjectMetric(7), ExternalValues((9,))]
 
 
 def test_what_is_not_given_is_not_invented() -> None:
-    seen = observe_totals(hpa(CPU, QUEUE), 0, {"cpu": 5}, {}, NOW)
-    assert list(seen.answers) == [
+    observation = observe_totals(hpa(CPU, QUEUE), 0, {"cpu": 5}, {}, NOW)
+    assert list(observation.answers) == [
         Unmeasured("no_samples", "there are no pods to measure"),
         Unmeasured("no_samples", "no total is given for External metric queue"),
     ]
-    assert totals_of(hpa(CPU, QUEUE), seen) == {}
+    assert totals_of(hpa(CPU, QUEUE), observation) == {}
 
 
 def test_pods_may_differ_from_replicas() -> None:
@@ -52,9 +52,9 @@ def test_pods_may_differ_from_replicas() -> None:
 
 
 def test_pods_that_lack_are_starting() -> None:
-    seen = observe_totals(hpa(CPU), 3, {"cpu": 1000}, {"cpu": 500}, NOW, ready=1)
-    assert [pod.phase for pod in seen.pods] == ["Running", "Pending", "Pending"]
-    assert total_of(seen.answers[0]) == 1000
+    observation = observe_totals(hpa(CPU), 3, {"cpu": 1000}, {"cpu": 500}, NOW, ready=1)
+    assert [pod.phase for pod in observation.pods] == ["Running", "Pending", "Pending"]
+    assert total_of(observation.answers[0]) == 1000
 
 
 def test_no_more_pods_are_made_than_a_cluster_has() -> None:
@@ -67,13 +67,13 @@ def test_a_named_container_holds_the_requests() -> None:
 
 
 def test_totals_and_requests_are_read_back() -> None:
-    seen = look(
+    observation = look(
         2,
         queue_of(90),
         pods=[pod(containers=(PodContainer("a", {"cpu": 5, "memory": 1}), PodContainer("b", {"cpu": 6})))],
     )
-    assert totals_of(hpa(), seen) == {"queue": 90_000}
-    assert requests_of(seen) == {"cpu": 11}
+    assert totals_of(hpa(), observation) == {"queue": 90_000}
+    assert requests_of(observation) == {"cpu": 11}
     assert requests_of(look(0)) == {}
 
 

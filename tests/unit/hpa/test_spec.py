@@ -13,10 +13,10 @@ OWN = Behavior(rules_of({"tolerance": "200m"}, SCALE_UP), rules_of({"tolerance":
 
 def test_each_direction_may_have_its_own_tolerance() -> None:
     assert tolerance_of(OWN, SHIPPED) == Tolerance(0.2, 0.3)
-    one = replace(OWN, scale_up=replace(OWN.scale_up, tolerance=None))
-    assert tolerance_of(one, Controller(tolerance=0.05)) == Tolerance(0.05, 0.3)
-    other = replace(OWN, scale_down=replace(OWN.scale_down, tolerance=None))
-    assert tolerance_of(other, Controller(tolerance=0.05)) == Tolerance(0.2, 0.05)
+    default_up = replace(OWN, scale_up=replace(OWN.scale_up, tolerance=None))
+    assert tolerance_of(default_up, Controller(tolerance=0.05)) == Tolerance(0.05, 0.3)
+    default_down = replace(OWN, scale_down=replace(OWN.scale_down, tolerance=None))
+    assert tolerance_of(default_down, Controller(tolerance=0.05)) == Tolerance(0.2, 0.05)
 
 
 def test_without_the_gate_or_behavior_the_flag_rules() -> None:
@@ -37,8 +37,8 @@ def test_nothing_given_is_the_default() -> None:
 
 def test_every_field_that_is_given_stays() -> None:
     rules = {"stabilizationWindowSeconds": 9, "selectPolicy": "Min", "tolerance": 0.5}
-    one = {"type": "Pods", "value": 1, "periodSeconds": 60}
-    filled = rules_of({**rules, "policies": [one]}, SCALE_UP)
+    stated = {"type": "Pods", "value": 1, "periodSeconds": 60}
+    filled = rules_of({**rules, "policies": [stated]}, SCALE_UP)
     assert (filled.stabilization_window, filled.select_policy, filled.policies, filled.tolerance) == (
         seconds(9),
         "Min",

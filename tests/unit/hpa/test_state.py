@@ -43,10 +43,10 @@ def test_memory_and_times_do_not_count_for_the_status() -> None:
 
 
 def test_another_message_counts_where_one_was_recorded() -> None:
-    told = tuple(c._replace(message="other") for c in STATE.conditions)
-    assert status_differs(STATE._replace(conditions=told), STATE)
+    reworded = tuple(c._replace(message="other") for c in STATE.conditions)
+    assert status_differs(STATE._replace(conditions=reworded), STATE)
     silent = tuple(c._replace(message="") for c in STATE.conditions)
-    assert not status_differs(STATE._replace(conditions=silent), STATE._replace(conditions=told))
+    assert not status_differs(STATE._replace(conditions=silent), STATE._replace(conditions=reworded))
 
 
 READY = HpaCondition("AbleToScale", "True", "ReadyForNewScale", "fine", ago(60))

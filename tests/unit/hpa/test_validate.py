@@ -1,4 +1,4 @@
-"""What the API server refuses, in its words (docs/hpa.md, section 12)."""
+"""Refusals of the API server, in its words (docs/hpa.md, section 12)."""
 
 from __future__ import annotations
 
@@ -272,9 +272,9 @@ def test_metrics(metric: dict[str, Any], expected: list[str]) -> None:
 
 
 def test_a_type_that_does_not_exist_is_told_twice_as_the_api_does() -> None:
-    told = faults({"type": "Foo"})
+    messages = faults({"type": "Foo"})
     sources = '"ContainerResource", "External", "Object", "Pods", "Resource"'
-    assert told == [f'spec.metrics[0].type: Unsupported value: "Foo": supported values: {sources}'] * 2
+    assert messages == [f'spec.metrics[0].type: Unsupported value: "Foo": supported values: {sources}'] * 2
 
 
 def test_a_type_that_is_absent_is_required_too() -> None:
@@ -283,8 +283,8 @@ def test_a_type_that_is_absent_is_required_too() -> None:
 
 @pytest.mark.parametrize("name", ["-a", "a_b", "A", "a.b", "a/b"])
 def test_container_names_are_dns_labels(name: str) -> None:
-    (told,) = faults(container(container=name))
-    assert "a lowercase RFC 1123 label must consist of" in told
+    (message,) = faults(container(container=name))
+    assert "a lowercase RFC 1123 label must consist of" in message
 
 
 @pytest.mark.parametrize("name", ["/gpu", "Bad.Prefix/gpu", "example.com/", "example.com/-gpu", f"{'a' * 254}/gpu"])

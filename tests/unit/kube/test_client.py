@@ -58,9 +58,9 @@ class CountedServer(Server):
         accept: Callable[[], Any] = self._server.socket.accept
 
         def accepted() -> Any:
-            found = accept()
-            self.made.append(found[0])
-            return found
+            pair = accept()
+            self.made.append(pair[0])
+            return pair
 
         self._server.socket.accept = accepted  # type: ignore[method-assign]
 
@@ -71,7 +71,7 @@ class Cluster:
 
     folder: Path
     token: str = "first"
-    asked: list[Asked] = field(default_factory=list)
+    requests: list[Asked] = field(default_factory=list)
     readings: int = 0
     fault: str = ""
     expires: float | None = None
@@ -91,10 +91,10 @@ class Cluster:
         self.context.load_cert_chain(identity.certificate, identity.key)
         return self.context
 
-    def respond(self, asked: Asked) -> Reply:
-        self.asked.append(asked)
+    def respond(self, request: Asked) -> Reply:
+        self.requests.append(request)
         self.held.wait(PATIENCE)
-        if asked.headers.get("Authorization") != f"Bearer {self.token}":
+        if request.headers.get("Authorization") != f"Bearer {self.token}":
             return Reply(401, b'{"kind":"Status","message":"Unauthorized"}')
         return Reply(body=self.body)
 
@@ -112,9 +112,9 @@ class Cluster:
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[Cluster]:
-    found = Cluster(tmp_path)
-    with found.server:
-        yield found
+    built = Cluster(tmp_path)
+    with built.server:
+        yield built
 
 
 @pytest.fixture
@@ -124,9 +124,9 @@ def clock() -> Clock:
 
 @pytest.fixture
 def client(cluster: Cluster, clock: Clock) -> Iterator[ApiClient]:
-    found = ApiClient(cluster.source, timeout=5, clock=clock).configured()
-    yield found
-    found.close()
+    built = ApiClient(cluster.source, timeout=5, clock=clock).configured()
+    yield built
+    built.close()
 
 
 @pytest.fixture
@@ -137,13 +137,13 @@ def reviews(tmp_path: Path) -> Iterator[ReviewServer]:
 
 @pytest.fixture
 def reviewer(reviews: ReviewServer) -> Iterator[AsyncApiClient]:
-    found = AsyncApiClient(ApiClient(reviews.config, timeout=5))
-    yield found
-    found.close()
+    built = AsyncApiClient(ApiClient(reviews.config, timeout=5))
+    yield built
+    built.close()
 
 
 class TestStream:
-    """What a watch rests on."""
+    """Streams, on which watches rest."""
 
     REQUEST = RawRequest("GET", "/apis/apps/v1/deployments?watch=1")
 
@@ -224,9 +224,9 @@ def test_an_object_is_decoded_to_its_type(client: ApiClient) -> None:
 
 def test_a_change_is_a_merge_patch(client: ApiClient, cluster: Cluster) -> None:
     client.patch("/x", ConfigMap(data={"a": "c"}), ConfigMap)
-    (asked,) = cluster.asked
-    assert (asked.method, asked.headers["Content-Type"]) == ("PATCH", "application/merge-patch+json")
-    assert json.loads(asked.body) == {"data": {"a": "c"}}
+    (request,) = cluster.requests
+    assert (request.method, request.headers["Content-Type"]) == ("PATCH", "application/merge-patch+json")
+    assert json.loads(request.body) == {"data": {"a": "c"}}
 
 
 def test_a_refusal_carries_its_status_and_what_the_server_says(cluster: Cluster, client: ApiClient) -> None:
@@ -248,17 +248,17 @@ def test_an_answer_that_is_too_large_is_not_cut(cluster: Cluster, client: ApiCli
 
 
 def test_a_target_is_sent_as_it_is(cluster: Cluster, client: ApiClient) -> None:
-    """What was authorised is what is asked for: no dot segment or escape is resolved on the way."""
+    """The authorised target is requested unchanged: no dot segment or escape is resolved on the way."""
     target = "/apis/a/namespaces/../b/%2E%2E/c?x=%2Fy"
     client.exchange(RawRequest("GET", target))
-    assert cluster.asked[-1].path == target
+    assert cluster.requests[-1].path == target
 
 
 def test_a_server_behind_a_prefix_is_reached_there(cluster: Cluster) -> None:
     config = msgspec.structs.replace(cluster.source(), server=f"{cluster.server.url}/k8s/clusters/one/")
     client = ApiClient(lambda: config)
     client.get("/api", ConfigMap)
-    assert cluster.asked[-1].path == "/k8s/clusters/one/api"
+    assert cluster.requests[-1].path == "/k8s/clusters/one/api"
     client.close()
 
 
@@ -329,7 +329,7 @@ def test_credentials_are_renewed_before_they_expire(cluster: Cluster, clock: Clo
     cluster.token = cluster.config_token = "second"
     clock.now += 61
     client.get("/x", ConfigMap)
-    assert [asked.headers["Authorization"] for asked in cluster.asked] == ["Bearer first", "Bearer second"]
+    assert [request.headers["Authorization"] for request in cluster.requests] == ["Bearer first", "Bearer second"]
     client.close()
 
 
@@ -446,7 +446,7 @@ def test_closing_ends_requests_under_way(cluster: Cluster) -> None:
 
     thread = threading.Thread(target=ask)
     thread.start()
-    wait_until(lambda: bool(cluster.asked), what="the request")
+    wait_until(lambda: bool(cluster.requests), what="the request")
     client.close()
     thread.join(PATIENCE)
     assert len(failed) == 1

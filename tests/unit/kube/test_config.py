@@ -120,7 +120,7 @@ def test_a_server_without_tls_is_refused(tmp_path: Path, authority: Authority) -
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Of a user without any configuration, outside a cluster."""
+    """Home of a user without any configuration, outside a cluster."""
     for name in ("KUBECONFIG", "KUBERNETES_SERVICE_HOST"):
         monkeypatch.delenv(name, raising=False)
     (tmp_path / "home" / ".kube").mkdir(parents=True)
@@ -142,7 +142,7 @@ def written(file: Path, name: str, **more: object) -> Path:
 
 
 def test_a_command_finds_its_cluster_as_kubectl_does(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is named, else what the variable lists, else the file of the home."""
+    """The named file, else those that the variable lists, else the file of the home."""
     usual = written(home / ".kube" / "config", "usual", **{"current-context": "usual"})
     listed = written(home / "listed", "listed", **{"current-context": "listed"})
     assert sought_config_source(None)().server == "https://usual.test"
@@ -152,7 +152,7 @@ def test_a_command_finds_its_cluster_as_kubectl_does(home: Path, monkeypatch: py
 
 
 def test_of_several_files_the_first_that_says_something_counts(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As kubectl merges them: a missing file is none, and each one's relative names are of its own folder."""
+    """Files are merged as kubectl merges them: a missing file is none, relative names are of a file's own folder."""
     first = written(home / "a" / "config", "shop")
     second = written(home / "b" / "config", "shop", **{"current-context": "shop"})
     third = written(home / "c" / "config", "bank", **{"current-context": "bank"})

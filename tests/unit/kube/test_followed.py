@@ -48,8 +48,8 @@ def test_what_it_streams_is_known_without_another_list() -> None:
     server.ended = threading.Event()
     with closing(Followed(server)) as followed:  # type: ignore[arg-type]
         assert names(followed) is None
-        followed.begin(PATH, Scalable, lambda one: one.metadata.name)
-        followed.begin(PATH, Scalable, lambda one: one.metadata.name)
+        followed.begin(PATH, Scalable, lambda document: document.metadata.name)
+        followed.begin(PATH, Scalable, lambda document: document.metadata.name)
         wait_until(lambda: names(followed) == ["a", "b"], what="the second one")
         assert len(server.asked) == 2
 
@@ -58,7 +58,7 @@ def test_what_it_streams_is_known_without_another_list() -> None:
 def test_a_refused_one_is_not_known(last: Any) -> None:
     server = Server.of(page(deployment("a", 1)), last)
     with closing(Followed(server)) as followed:  # type: ignore[arg-type]
-        followed.begin(PATH, Scalable, lambda one: one.metadata.name)
+        followed.begin(PATH, Scalable, lambda document: document.metadata.name)
         wait_until(lambda: not server.answers, what="the refusal")
         wait_until(lambda: names(followed) is None, what="that it is not known")
 
@@ -68,7 +68,7 @@ def test_one_that_was_cut_off_is_not_known(later: float) -> None:
     clock = Clock()
     server = Server.of(page(deployment("a", 1)), refusal(500), *[refusal(500)] * 50)
     with closing(Followed(server, clock)) as followed:  # type: ignore[arg-type]
-        followed.begin(PATH, Scalable, lambda one: one.metadata.name)
+        followed.begin(PATH, Scalable, lambda document: document.metadata.name)
         wait_until(lambda: names(followed) == ["a"], what="the list")
         clock.now += later
         assert names(followed) is None

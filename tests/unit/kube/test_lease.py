@@ -216,67 +216,67 @@ def test_what_is_released_late_is_not_taken_from_the_next_leader() -> None:
 
 def test_the_time_of_a_slow_renewal_counts_from_its_beginning() -> None:
     leases = FakeLeases(delay=2.0)
-    one = replica(leases, "a")
-    one.step()
+    candidate = replica(leases, "a")
+    candidate.step()
     leases.now = WRITE_SECONDS
-    assert not one.valid()
+    assert not candidate.valid()
 
 
 @pytest.mark.parametrize(("value", "writes"), [("true", False), ("deploy freeze", False), ("false", True)])
 def test_an_annotation_of_the_lease_stops_all_writes(value: str, *, writes: bool) -> None:
     leases = FakeLeases()
-    one = replica(leases, "a")
-    one.step()
+    candidate = replica(leases, "a")
+    candidate.step()
     leases.annotate(value)
-    one.step()
-    assert (one.valid(), one.leading()) == (writes, True)
+    candidate.step()
+    assert (candidate.valid(), candidate.leading()) == (writes, True)
 
 
 def test_a_leader_reads_the_lease_only_where_something_else_wrote_it() -> None:
     leases = FakeLeases()
-    one = replica(leases, "a")
+    candidate = replica(leases, "a")
     for leases.now in (0.0, 2.0, 4.0):
-        one.step()
+        candidate.step()
     assert (leases.reads, leases.patches) == (1, 3)
     leases.annotate("true")
     leases.now = 6.0
-    one.step()
-    assert (leases.reads, one.paused, one.leading()) == (2, True, True)
-    assert one.answered_at() == one.clock().timestamp()
+    candidate.step()
+    assert (leases.reads, candidate.paused, candidate.leading()) == (2, True, True)
+    assert candidate.answered_at() == candidate.clock().timestamp()
 
 
 def test_a_lease_that_is_missing_is_said_with_the_remedy() -> None:
     leases = FakeLeases(lease=None)
-    one = replica(leases, "a")
-    one.step()
-    assert not one.valid()
-    assert "deploy/base" in one.fault
+    candidate = replica(leases, "a")
+    candidate.step()
+    assert not candidate.valid()
+    assert "deploy/base" in candidate.fault
 
 
 def test_an_error_that_is_not_the_api_servers_is_said_and_ends_nothing() -> None:
     leases = FakeLeases()
-    one = replica(leases, "a")
+    candidate = replica(leases, "a")
 
     def fails() -> None:
         raise ZeroDivisionError
 
     leases.before_patch = fails
-    one.step()
-    assert (one.valid(), one.fault.partition(": ")[2][:17]) == (False, "ZeroDivisionError")
-    one.step()
-    assert (one.valid(), one.fault) == (True, "")
+    candidate.step()
+    assert (candidate.valid(), candidate.fault.partition(": ")[2][:17]) == (False, "ZeroDivisionError")
+    candidate.step()
+    assert (candidate.valid(), candidate.fault) == (True, "")
 
 
 def test_the_api_server_away_and_back() -> None:
     leases = FakeLeases()
-    one = replica(leases, "a")
-    one.step()
+    candidate = replica(leases, "a")
+    candidate.step()
     leases.away, leases.now = True, 60.0
-    one.step()
-    assert (one.valid(), one.fault) == (False, "no answer")
+    candidate.step()
+    assert (candidate.valid(), candidate.fault) == (False, "no answer")
     leases.away = False
-    one.step()
-    assert (one.valid(), one.fault) == (True, "")
+    candidate.step()
+    assert (candidate.valid(), candidate.fault) == (True, "")
 
 
 @given(
@@ -305,14 +305,14 @@ def test_there_are_never_two_writers(events: list[tuple[int, str, float, float]]
     for number, event, pause, delay in events:
         leases.now += pause
         leases.delay = delay
-        one, other = replicas[number], replicas[number - 1]
+        candidate, other = replicas[number], replicas[number - 1]
         if event == "release":
-            one.release()
-            last_write[one.identity] = float("-inf")  # what gives the Lease back waits for its writes
+            candidate.release()
+            last_write[candidate.identity] = float("-inf")  # what gives the Lease back waits for its writes
         else:
             leases.away = event == "lost"
             leases.before_patch = other.step if event == "interrupted" else None
-            one.step()
+            candidate.step()
             leases.away, leases.before_patch = False, None
         for each in replicas:
             if each.valid():
@@ -324,9 +324,9 @@ def test_there_are_never_two_writers(events: list[tuple[int, str, float, float]]
 
 def test_the_thread_leads_and_gives_the_lease_back() -> None:
     leases = FakeLeases()
-    one = replica(leases, "a")
-    thread = ElectionThread(one)
-    wait_until(one.valid, what="the Lease")
+    candidate = replica(leases, "a")
+    thread = ElectionThread(candidate)
+    wait_until(candidate.valid, what="the Lease")
     thread.close()
     assert leases.lease is not None
     assert leases.lease.spec.holder_identity is None

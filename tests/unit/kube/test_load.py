@@ -1,4 +1,4 @@
-"""What the official loader makes of kubeconfig files: certificates, tokens, plug-ins, proxies, and its sentences."""
+"""Kubeconfig files as the official loader reads them: certificates, tokens, plug-ins, proxies, and its sentences."""
 
 from __future__ import annotations
 
@@ -100,8 +100,8 @@ def test_a_token_in_the_file(written: Kubeconfig) -> None:
 
 
 def test_a_plug_in_gives_a_token_until_it_expires(written: Kubeconfig) -> None:
-    told = credential(token="from-the-cloud", expirationTimestamp=EXPIRES)
-    written.change(user=plug_in(written.folder, f"print({told!r})"))
+    answer = credential(token="from-the-cloud", expirationTimestamp=EXPIRES)
+    written.change(user=plug_in(written.folder, f"print({answer!r})"))
     config = written.load()
     assert config.authorization == "Bearer from-the-cloud"
     assert config.expires == datetime(2030, 1, 1, tzinfo=UTC).timestamp()
@@ -119,8 +119,8 @@ def test_a_plug_in_is_told_its_arguments_and_variables(written: Kubeconfig) -> N
 
 def test_a_plug_in_may_give_a_certificate(written: Kubeconfig) -> None:
     certificate, key = written.pair.certificate.read_text(), written.pair.key.read_text()
-    told = credential(clientCertificateData=certificate, clientKeyData=key)
-    written.change(user=plug_in(written.folder, f"print({told!r})"))
+    answer = credential(clientCertificateData=certificate, clientKeyData=key)
+    written.change(user=plug_in(written.folder, f"print({answer!r})"))
     config = written.load()
     assert (config.certificate, config.key) == (certificate, key)
 
@@ -203,7 +203,7 @@ def test_a_full_disk_leaves_the_file_of_a_refreshed_token_as_it_is(
         with pytest.raises(ClientConfigError):
             written.load()
     assert written.file.read_text() == before
-    assert {one.name for one in written.folder.iterdir() if "part" in one.name} == set()
+    assert {file.name for file in written.folder.iterdir() if "part" in file.name} == set()
 
 
 def test_a_key_at_the_wrong_place_is_not_shown(written: Kubeconfig) -> None:

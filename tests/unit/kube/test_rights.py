@@ -21,8 +21,8 @@ class RoleServer(ReviewServer):
     def answer(self, path: str, body: Any) -> Any:
         if path != SELF_REVIEWS:
             return super().answer(path, body)
-        asked = body["spec"]["resourceAttributes"]
-        resource, part = asked["resource"], asked.get("subresource", "")
+        attributes = body["spec"]["resourceAttributes"]
+        resource, part = attributes["resource"], attributes.get("subresource", "")
         named = {f"{resource}/{part}", f"*/{part}"} if part else {resource}
         return {"status": {"allowed": bool(named & self.rule)}}
 
@@ -30,7 +30,7 @@ class RoleServer(ReviewServer):
 def test_a_role_that_grants_a_subresource_of_every_resource_is_enough(tmp_path: Path) -> None:
     needed = [right for right in rights_of(SERVICE, ["scale"]) if right.resource.endswith("/scale")]
     with RoleServer(tmp_path / "cluster") as server, closing(ApiClient(server.config)) as client:
-        assert [str(one) for one in missing(client, needed[:1])] == [
+        assert [str(line) for line in missing(client, needed[:1])] == [
             "patch deployments/scale.apps is not allowed: no count is changed or put back"
         ]
         server.rule = frozenset({"*/scale"})

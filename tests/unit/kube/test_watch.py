@@ -34,11 +34,11 @@ class Clock:
 
 def counts(heard: list[tuple[Key, object, object]] | None = None, clock: Clock | None = None) -> Watch[Scalable, int]:
     """Replicas by Deployment; without randomness."""
-    told, clock = [] if heard is None else heard, clock or Clock()
+    changes, clock = [] if heard is None else heard, clock or Clock()
     return Watch(
         Collection(PATH, Scalable),
-        lambda one: one.spec.replicas,
-        lambda *change: told.append(change),
+        lambda document: document.spec.replicas,
+        lambda *change: changes.append(change),
         clock=clock,
         drawn=lambda: 0.0,
         seconds=clock,
@@ -46,7 +46,7 @@ def counts(heard: list[tuple[Key, object, object]] | None = None, clock: Clock |
 
 
 def sparing(reduce: Callable[[Scalable], int | None]) -> Watch[Scalable, int]:
-    """The same of a collection that leaves out what is not understood."""
+    """A watch on a collection that leaves out what is not understood."""
     return Watch(Collection(PATH, Scalable, spares=True), reduce, drawn=lambda: 0.0)
 
 
@@ -78,7 +78,7 @@ class TestList:
             [event("MODIFIED", deployment("a", 7, version=41))],
         )
         assert watch.objects == {("shop", "a"): 7, ("shop", "b"): 2}
-        assert [one.target.partition("?")[2] for one in server.asked] == [
+        assert [request.target.partition("?")[2] for request in server.asked] == [
             f"limit={PAGE_ITEMS}",
             f"limit={PAGE_ITEMS}&continue=n%20x",
             "watch=1&allowWatchBookmarks=true&resourceVersion=40&timeoutSeconds=300",
@@ -98,14 +98,14 @@ class TestList:
     def test_has_large_pages_again_once_the_large_objects_are_gone(self) -> None:
         watch, large, gone = counts(), UnreachableError("too large", 413), refusal(410)
         server = played(watch, large, large, page(deployment("a", 1)), gone, page(), gone, page(), gone, page())
-        asked = [one.target for one in server.asked if "watch" not in one.target]
-        assert asked == [f"{PATH}?limit={PAGE_ITEMS // of}" for of in (1, 2, 4, 2, 1, 1)]
+        targets = [request.target for request in server.asked if "watch" not in request.target]
+        assert targets == [f"{PATH}?limit={PAGE_ITEMS // divisor}" for divisor in (1, 2, 4, 2, 1, 1)]
 
     def test_of_metadata_says_so_and_so_does_its_watch(self) -> None:
         sets = Collection("/apis/apps/v1/replicasets", MetadataOnly, metadata_only=True)
-        watch: Watch[MetadataOnly, str] = Watch(sets, lambda one: one.metadata.uid)
+        watch: Watch[MetadataOnly, str] = Watch(sets, lambda document: document.metadata.uid)
         server = played(watch, page(), [])
-        forms = [one.accept.partition("as=")[2].partition(";")[0] for one in server.asked]
+        forms = [request.accept.partition("as=")[2].partition(";")[0] for request in server.asked]
         assert forms == ["PartialObjectMetadataList", "PartialObjectMetadata"]
 
     def test_without_items_is_empty(self) -> None:
@@ -114,7 +114,7 @@ class TestList:
         assert watch.synced.is_set()
 
     def test_without_a_version_is_asked_for_again_after_a_pause(self) -> None:
-        """As a server behind the aggregator may tell it: there is nothing that a watch could begin with."""
+        """A server behind the aggregator may leave it out: there is nothing that a watch could begin with."""
         watch, listed = counts(), page(deployment("a", 1))
         server = ScriptedServer.of(listed._replace(body=listed.body.replace(b'"resourceVersion": "1"', b'"x": "1"', 1)))
         assert stepped(watch, server) > 0.0
@@ -154,9 +154,9 @@ class TestEvents:
         assert watch.progress.request().target == f"{PATH}?limit={PAGE_ITEMS}"
 
     def test_an_object_that_is_not_of_its_kind_is_left_out_and_the_others_go_on(self) -> None:
-        """As a tenant can write it where the definition of a kind leaves the template open."""
+        """A tenant can write such an object where the definition of a kind leaves the template open."""
         odd = deployment("odd") | {"spec": {"template": {"spec": {"containers": "none"}}}}
-        watch = sparing(lambda one: one.spec.replicas)
+        watch = sparing(lambda document: document.spec.replicas)
         played(watch, page(deployment("a", 1), odd, deployment("b", 2)))
         assert watch.objects == {("shop", "a"): 1, ("shop", "b"): 2}
         assert "Expected `array | null`, got `str`" in watch.misread["shop", "odd"]
@@ -169,19 +169,19 @@ class TestEvents:
         assert (("shop", "odd") in watch.objects, watch.misread) == (False, {})
 
     def test_an_object_of_which_nothing_can_be_made_is_left_out(self) -> None:
-        watch = sparing(lambda one: {2: 30}[one.spec.replicas])
+        watch = sparing(lambda document: {2: 30}[document.spec.replicas])
         played(watch, page(deployment("a", 0), deployment("b", 2)))
         assert (watch.objects, dict(watch.misread)) == (
             {("shop", "b"): 30},
             {("shop", "a"): "KeyError: 0"},
         )
 
-    @given(st.lists(st.binary(max_size=9).map(lambda one: one.replace(b"\n", b"")), max_size=9), st.data())
+    @given(st.lists(st.binary(max_size=9).map(lambda line: line.replace(b"\n", b"")), max_size=9), st.data())
     def test_are_the_same_however_the_stream_is_cut(self, texts: list[bytes], data: st.DataObject) -> None:
-        whole = b"".join(one + b"\n" for one in texts)
+        whole = b"".join(text + b"\n" for text in texts)
         cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=5)))
         pieces = [whole[a:b] for a, b in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
-        assert list(lines(iter(pieces))) == [one for one in texts if one]
+        assert list(lines(iter(pieces))) == [text for text in texts if text]
 
     def test_without_end_are_no_event(self) -> None:
         with pytest.raises(UnreachableError, match="more than 8 MiB"):
@@ -211,7 +211,7 @@ class TestFailures:
         watch, down = counts(), UnreachableError("down")
         server = ScriptedServer.of(*[down] * 8, page(), down)
         waits = [stepped(watch, server) for _ in range(10)]
-        assert waits == [*(one / 2 for one in PAUSES), PAUSES[-1] / 2, 0.0, PAUSES[0] / 2]
+        assert waits == [*(pause / 2 for pause in PAUSES), PAUSES[-1] / 2, 0.0, PAUSES[0] / 2]
 
     def test_of_rights_wait_for_a_person(self) -> None:
         watch = counts()
@@ -231,19 +231,19 @@ class TestFailures:
         assert (watch.objects, watch.confirmed()) == ({("shop", "a"): 1}, 1000.0)
 
     def test_a_stream_confirms_until_it_ends(self) -> None:
-        clock, seen = Clock(), []
+        clock, confirmations = Clock(), []
         watch = counts(clock=clock)
         played(watch, page())
 
         def later() -> None:
             clock.now += 50
-            seen.append(watch.confirmed())
+            confirmations.append(watch.confirmed())
 
         server = ScriptedServer.of([])
         server.during = later
         stepped(watch, server)
         clock.now += 5
-        assert (seen, watch.confirmed()) == ([1050.0], 1050.0)
+        assert (confirmations, watch.confirmed()) == ([1050.0], 1050.0)
 
     def test_a_silent_stream_confirms_nothing_after_its_last_line_and_is_followed_on_from_there(self) -> None:
         """No bookmark comes where nothing has happened since the version of the watch."""
@@ -255,8 +255,8 @@ class TestFailures:
         server = ScriptedServer.of([], [], [event("MODIFIED", deployment("a", 4, version=9002))], [])
         for _ in range(4):
             stepped(watch, server)
-        asked = [one.target.partition("&resourceVersion=")[2] for one in server.asked]
-        assert asked == ["9001&timeoutSeconds=80"] * 3 + ["9002&timeoutSeconds=300"]
+        versions = [request.target.partition("&resourceVersion=")[2] for request in server.asked]
+        assert versions == ["9001&timeoutSeconds=80"] * 3 + ["9002&timeoutSeconds=300"]
         assert (watch.objects, watch.confirmed()) == ({("shop", "a"): 4}, 1100.0)
 
     def test_one_that_is_silent_beyond_its_end_is_listed_anew(self) -> None:

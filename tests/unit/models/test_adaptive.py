@@ -29,8 +29,8 @@ def test_two_samples_are_carried_forward_however_long_ago_they_were() -> None:
 
 def test_without_history_to_replay_it_is_the_prior() -> None:
     young = daily_waves(1, days=1)
-    ours, prior = (model.fit(young).forecast(6, LEVELS).values for model in (Adaptive(), Prior()))
-    np.testing.assert_allclose(ours, prior, rtol=1e-6)
+    adaptive, prior = (model.fit(young).forecast(6, LEVELS).values for model in (Adaptive(), Prior()))
+    np.testing.assert_allclose(adaptive, prior, rtol=1e-6)
 
 
 def test_series_of_all_ages_get_what_they_get_alone() -> None:
@@ -91,10 +91,10 @@ def test_load_that_repeats_its_week_is_forecast_as_exactly_as_it_repeats_itself(
     week = np.random.default_rng(2).gamma(2.0, size=7 * 288)
     whole = Panel(np.tile(week, 3)[None], MONDAY, FIVE_MINUTES, ("web",))
     past, coming = whole.until(MONDAY + 15 * DAY), whole.values[:, 15 * 288 : 15 * 288 + 12]
-    ours, prior = (
+    adaptive, prior = (
         pinball(coming, model.fit(past).forecast(12, LEVELS).values, LEVELS).mean() for model in (Adaptive(), Prior())
     )
-    assert ours < 0.1 * prior
+    assert adaptive < 0.1 * prior
 
 
 def test_a_series_too_short_to_judge_by_keeps_the_first_weights() -> None:
@@ -134,28 +134,28 @@ def test_several_fitted_models_are_asked_as_one() -> None:
     first, second = fitted_apart(7)
     together = first.stacked([second])
     windows = (StepWindow(1, 2), StepWindow(20, 30))
-    said = together.update(FEW).forecast_peaks(windows, LEVELS)
-    alone = [one.update(FEW.select(one.history.keys)).forecast_peaks(windows, LEVELS) for one in (first, second)]
+    forecasts = together.update(FEW).forecast_peaks(windows, LEVELS)
+    alone = [model.update(FEW.select(model.history.keys)).forecast_peaks(windows, LEVELS) for model in (first, second)]
     for window in windows:
         values = np.concatenate([part[window].values for part in alone])
-        np.testing.assert_allclose(said[window].values, values, rtol=1e-5)
-        assert said[window].keys == FEW.keys
+        np.testing.assert_allclose(forecasts[window].values, values, rtol=1e-5)
+        assert forecasts[window].keys == FEW.keys
 
 
 def test_what_several_learn_together_is_what_each_learns_alone() -> None:
     """Bin by bin as the service does it, and cut apart again."""
     apart = fitted_apart(7)
-    begin = max(one.history.end for one in apart)
-    apart = tuple(one.update(FEW.select(one.history.keys).until(begin)) for one in apart)
+    begin = max(model.history.end for model in apart)
+    apart = tuple(model.update(FEW.select(model.history.keys).until(begin)) for model in apart)
     together = apart[0].stacked(apart[1:])
     for bins in range(1, 20):
         now = FEW.until(begin + bins * FIVE_MINUTES).last(8 * DAY)
         together = together.update(now).without_history()
-        apart = tuple(one.update(now.select(one.history.keys)).without_history() for one in apart)
-    for rows, one in zip((slice(0, 2), slice(2, 5)), apart, strict=True):
+        apart = tuple(model.update(now.select(model.history.keys)).without_history() for model in apart)
+    for rows, model in zip((slice(0, 2), slice(2, 5)), apart, strict=True):
         part = together.part(rows)
-        assert part.history.keys == one.history.keys
-        np.testing.assert_allclose(part.learned.losses.regret, one.learned.losses.regret, atol=1e-4)
+        assert part.history.keys == model.history.keys
+        np.testing.assert_allclose(part.learned.losses.regret, model.learned.losses.regret, atol=1e-4)
     assert (together.learned.losses.regret[:2] != fitted_apart(7)[0].learned.losses.regret).any()
 
 

@@ -1,4 +1,4 @@
-"""What is replayed: many recent moments, at all minutes of the clock."""
+"""Moments that are replayed: many recent ones, at all minutes of the clock."""
 
 import pytest
 

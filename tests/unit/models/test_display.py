@@ -21,24 +21,24 @@ def long(*series: tuple[str, float, int], minutes: int = 5) -> pd.DataFrame:
 
 
 def test_a_series_is_found_by_the_parts_of_its_key_that_matter() -> None:
-    one = Panel(np.ones((2, 3)), MONDAY, FIVE_MINUTES, ("shop/Deployment/checkout", "shop/Deployment/search"))
-    assert one["shop/checkout"].keys == ("shop/Deployment/checkout",)
-    assert one["search"].keys == ("shop/Deployment/search",)
+    panel = Panel(np.ones((2, 3)), MONDAY, FIVE_MINUTES, ("shop/Deployment/checkout", "shop/Deployment/search"))
+    assert panel["shop/checkout"].keys == ("shop/Deployment/checkout",)
+    assert panel["search"].keys == ("shop/Deployment/search",)
 
 
 def test_an_unknown_series_is_answered_with_near_ones() -> None:
-    one = Panel(np.ones((1, 3)), MONDAY, FIVE_MINUTES, ("shop/checkout",))
+    panel = Panel(np.ones((1, 3)), MONDAY, FIVE_MINUTES, ("shop/checkout",))
     with pytest.raises(PanelError, match="did you mean shop/checkout"):
-        one["shop/chekout"]
+        panel["shop/chekout"]
     with pytest.raises(PanelError, match="2 of 2 series are 'shop'"):
         Panel(np.ones((2, 3)), MONDAY, FIVE_MINUTES, ("shop/a", "shop/b"))["shop"]
 
 
 def test_ragged_ends_are_gaps_and_are_told() -> None:
-    found = Panel.from_long(long(("shop/a", 0, 36), ("shop/b", 2, 6)))
-    assert found.keys == ("shop/a", "shop/b")
-    assert np.isnan(found.values[1]).sum() == 30
-    assert found.notes == (
+    panel = Panel.from_long(long(("shop/a", 0, 36), ("shop/b", 2, 6)))
+    assert panel.keys == ("shop/a", "shop/b")
+    assert np.isnan(panel.values[1]).sum() == 30
+    assert panel.notes == (
         "gaps before series that begin up to 2 h late: shop/b",
         "gaps after series that end up to 30 min early: shop/b",
     )
@@ -46,31 +46,31 @@ def test_ragged_ends_are_gaps_and_are_told() -> None:
 
 def test_gaps_and_double_samples_are_told() -> None:
     frame = long(("a", 0, 20)).drop(index=[5, 6])
-    found = Panel.from_long(pd.concat([frame, frame.iloc[[0]].assign(value=3.0)]))
-    assert found.values[0, 0] == 2.0
-    assert any("2 bins (10.0%) have no sample" in note for note in found.notes)
-    assert any("1 samples came twice" in note for note in found.notes)
+    panel = Panel.from_long(pd.concat([frame, frame.iloc[[0]].assign(value=3.0)]))
+    assert panel.values[0, 0] == 2.0
+    assert any("2 bins (10.0%) have no sample" in note for note in panel.notes)
+    assert any("1 samples came twice" in note for note in panel.notes)
 
 
 def test_series_of_two_resolutions_meet_at_the_coarser_one() -> None:
-    found = Panel.from_long(pd.concat([long(("coarse", 0, 12)), long(("fine", 0, 60), minutes=1)]))
-    assert found.step == FIVE_MINUTES
-    assert found["fine"].values[0, 0] == pytest.approx(3.0)
-    assert "means over 5 min of series that are sampled more often: fine" in found.notes
+    panel = Panel.from_long(pd.concat([long(("coarse", 0, 12)), long(("fine", 0, 60), minutes=1)]))
+    assert panel.step == FIVE_MINUTES
+    assert panel["fine"].values[0, 0] == pytest.approx(3.0)
+    assert "means over 5 min of series that are sampled more often: fine" in panel.notes
 
 
 def test_what_is_no_demand_is_left_out_and_counted() -> None:
     frame = long(("a", 0, 10))
     frame.loc[3, "value"] = -1
-    found = Panel.from_long(frame)
-    assert np.isnan(found.values[0, 3])
-    assert found.notes[0].startswith("1 of 10 rows hold no demand")
+    panel = Panel.from_long(frame)
+    assert np.isnan(panel.values[0, 3])
+    assert panel.notes[0].startswith("1 of 10 rows hold no demand")
 
 
 @pytest.mark.parametrize("unit", [1, 1000], ids=["seconds", "milliseconds"])
 def test_numbers_are_instants_since_1970(unit: int) -> None:
     frame = long(("a", 0, 3))
-    numbers = frame.assign(timestamp=[one.timestamp() * unit for one in frame["timestamp"]])
+    numbers = frame.assign(timestamp=[instant.timestamp() * unit for instant in frame["timestamp"]])
     assert Panel.from_long(numbers).start == Panel.from_long(frame).start
 
 

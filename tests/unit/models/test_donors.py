@@ -21,20 +21,20 @@ WAVE, OTHER, THIRD = daily_waves(3, days=8, step=FIVE_MINUTES).values
 
 
 def test_two_relatives_that_move_together_lend_from_the_first_samples() -> None:
-    found = lent(family(WAVE, 3 * OTHER, young(10 * THIRD, 12)), ("web",) * 3)
-    assert found.lenders.keys() == {"web-2"}
-    assert np.isfinite(found.panel.values[2]).all()
+    loan = lent(family(WAVE, 3 * OTHER, young(10 * THIRD, 12)), ("web",) * 3)
+    assert loan.lenders.keys() == {"web-2"}
+    assert np.isfinite(loan.panel.values[2]).all()
 
 
 def test_the_borrowed_past_has_the_level_of_the_newcomer() -> None:
-    found = lent(family(WAVE, 3 * OTHER, young(10 * THIRD, 12)), ("web",) * 3)
-    np.testing.assert_allclose(found.panel.values[2].mean(), 10 * THIRD.mean(), rtol=0.1)
+    loan = lent(family(WAVE, 3 * OTHER, young(10 * THIRD, 12)), ("web",) * 3)
+    np.testing.assert_allclose(loan.panel.values[2].mean(), 10 * THIRD.mean(), rtol=0.1)
 
 
 def test_own_samples_are_left_as_they_are() -> None:
     newcomer = young(10 * THIRD, 12)
-    found = lent(family(WAVE, OTHER, newcomer), ("web",) * 3)
-    np.testing.assert_array_equal(found.panel.values[2, -12:], newcomer[-12:])
+    loan = lent(family(WAVE, OTHER, newcomer), ("web",) * 3)
+    np.testing.assert_array_equal(loan.panel.values[2, -12:], newcomer[-12:])
 
 
 def test_a_single_relative_lends_after_half_a_day_of_samples_that_follow_it() -> None:

@@ -16,10 +16,10 @@ from tests.support.panels import HOUR, MONDAY, daily_waves, panel
 
 
 def test_origins_lie_in_the_newest_part_and_leave_steps_behind_them() -> None:
-    found = origins(daily_waves(days=10), 5, steps=6)
-    assert len(found) == 5
-    assert found[0] == MONDAY + 144 * HOUR
-    assert found[-1] == MONDAY + 234 * HOUR
+    instants = origins(daily_waves(days=10), 5, steps=6)
+    assert len(instants) == 5
+    assert instants[0] == MONDAY + 144 * HOUR
+    assert instants[-1] == MONDAY + 234 * HOUR
 
 
 def test_a_panel_without_room_for_an_origin_is_refused() -> None:

@@ -31,9 +31,9 @@ def history_with(event: Event, factor: float) -> Panel:
 def test_the_next_sale_has_the_effect_of_the_last_one() -> None:
     history, coming = history_with(sale(9), 3.0), sale(12)
     usual = SeasonalNaive().fit(history).forecast(24, (0.5,)).values[0, 0]
-    told = Eventful(SeasonalNaive(), (sale(9), coming)).fit(history).forecast(24, (0.5,)).values[0, 0]
-    np.testing.assert_allclose(told[10:14], 3 * usual[10:14], rtol=0.1)
-    np.testing.assert_allclose(told[:10], usual[:10])
+    with_event = Eventful(SeasonalNaive(), (sale(9), coming)).fit(history).forecast(24, (0.5,)).values[0, 0]
+    np.testing.assert_allclose(with_event[10:14], 3 * usual[10:14], rtol=0.1)
+    np.testing.assert_allclose(with_event[:10], usual[:10])
 
 
 def test_the_day_after_a_sale_is_not_taken_for_a_sale() -> None:
@@ -54,9 +54,9 @@ def test_the_peak_of_a_window_with_a_sale_is_that_of_the_sale() -> None:
 def test_an_event_that_was_never_seen_changes_nothing() -> None:
     history = daily_waves(1, days=12)
     new = Event("launch", history.end, history.end + DAY)
-    told, usual = (model.fit(history).forecast(6, (0.5,)) for model in (Eventful(Ridge(), (new,)), Ridge()))
-    np.testing.assert_array_equal(told.values, usual.values)
-    assert told.provenance.models == ("ridge-with-events",)
+    with_event, usual = (model.fit(history).forecast(6, (0.5,)) for model in (Eventful(Ridge(), (new,)), Ridge()))
+    np.testing.assert_array_equal(with_event.values, usual.values)
+    assert with_event.provenance.models == ("ridge-with-events",)
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
@@ -67,8 +67,8 @@ def test_keeps_the_contract(check: Callable[[Model], None]) -> None:
 def test_kept_without_samples_it_says_the_same_once_it_is_given_a_window() -> None:
     history = history_with(sale(9), 3.0)
     fitted = Eventful(SeasonalNaive(), (sale(9), sale(12))).fit(history)
-    kept = fitted.without_history().update(history)
-    np.testing.assert_array_equal(kept.forecast(24, (0.5,)).values, fitted.forecast(24, (0.5,)).values)
+    restored = fitted.without_history().update(history)
+    np.testing.assert_array_equal(restored.forecast(24, (0.5,)).values, fitted.forecast(24, (0.5,)).values)
 
 
 def test_each_name_is_looked_up_once_however_often_it_was_on() -> None:

@@ -42,5 +42,5 @@ def test_peaks_lie_above_steps() -> None:
 
 def test_bins_of_a_day_are_read_from_all_days_after_the_clocks_changed() -> None:
     days = Panel(np.arange(28.0)[None] % 7 + 1, datetime(2026, 3, 2, tzinfo=UTC), timedelta(days=1), ("web",))
-    found = HourOfWeek(Calendar("Europe/Berlin")).fit(days).forecast(3, (0.5,))
-    assert found.provenance.models == ("hour-of-week",)
+    forecast = HourOfWeek(Calendar("Europe/Berlin")).fit(days).forecast(3, (0.5,))
+    assert forecast.provenance.models == ("hour-of-week",)

@@ -52,10 +52,10 @@ def test_a_model_that_breaks_the_contract_is_named_with_the_origin_and_not_score
         compare(daily_waves(2), [model], steps=6, count=4)
 
 
-@pytest.mark.parametrize("asked", [{"count": 0}, {"steps": 0}])
-def test_no_origin_and_no_step_is_no_question(asked: dict[str, int]) -> None:
+@pytest.mark.parametrize("question", [{"count": 0}, {"steps": 0}])
+def test_no_origin_and_no_step_is_no_question(question: dict[str, int]) -> None:
     with pytest.raises(QuestionError, match="one of both at least"):
-        compare(daily_waves(2), ["last-value"], **asked)
+        compare(daily_waves(2), ["last-value"], **question)
 
 
 @pytest.fixture(scope="module")

@@ -22,9 +22,9 @@ class Shy:
         return FittedRule(self, panel, None)
 
     def paths(self, history: Panel, learned: None, steps: int, levels: tuple[float, ...]) -> np.ndarray:
-        said = np.repeat(history.values[:, -1:, None], steps, axis=2).repeat(len(levels), axis=1).astype(float)
-        said[::2] = np.nan
-        return said
+        values = np.repeat(history.values[:, -1:, None], steps, axis=2).repeat(len(levels), axis=1).astype(float)
+        values[::2] = np.nan
+        return values
 
 
 @dataclass(frozen=True)
@@ -43,19 +43,19 @@ def board() -> Leaderboard:
 
 
 def test_no_winner_is_named_when_more_than_a_tenth_is_unanswered() -> None:
-    found = compare(daily_waves(4, days=10), ["last-value", Shy()], steps=6, count=4)
-    assert found["shy"].unanswered == pytest.approx(0.5)
-    assert found.winner().name is None
-    assert found.winner().reason.startswith("no winner: unanswered by shy 50%; leave such a model out")
+    board = compare(daily_waves(4, days=10), ["last-value", Shy()], steps=6, count=4)
+    assert board["shy"].unanswered == pytest.approx(0.5)
+    assert board.winner().name is None
+    assert board.winner().reason.startswith("no winner: unanswered by shy 50%; leave such a model out")
 
 
 def test_a_tenth_or_less_may_be_unanswered() -> None:
-    one = LastValue()
+    model = LastValue()
     waves = daily_waves(10, days=10)
     waves.values[0] = np.nan
-    found = compare(waves, [one], steps=6, count=4)
-    assert found["last-value"].unanswered == pytest.approx(0.1)
-    assert found.winner().name == "seasonal-naive-day"
+    board = compare(waves, [model], steps=6, count=4)
+    assert board["last-value"].unanswered == pytest.approx(0.1)
+    assert board.winner().name == "seasonal-naive-day"
 
 
 def test_no_winner_is_named_when_more_than_a_tenth_of_what_came_is_unknown() -> None:
@@ -66,12 +66,12 @@ def test_no_winner_is_named_when_more_than_a_tenth_of_what_came_is_unknown() -> 
 
 def test_no_winner_is_named_on_load_that_does_not_change() -> None:
     still = Panel(np.full((2, 240), 5.0), MONDAY, HOUR, ("a", "b"))
-    found = compare(still, ["last-value"], steps=6, count=8)
+    board = compare(still, ["last-value"], steps=6, count=8)
     why = "no winner: no loss is comparable; take load that changes from one day to the next"
-    assert found.winner() == Winner(None, why)
-    assert found.table()["sQL_rel"].isna().all()
-    found.plot()
-    found.plot_origins()
+    assert board.winner() == Winner(None, why)
+    assert board.table()["sQL_rel"].isna().all()
+    board.plot()
+    board.plot_origins()
 
 
 def test_few_origins_do_not_tell_a_winner_from_chance() -> None:
@@ -80,9 +80,9 @@ def test_few_origins_do_not_tell_a_winner_from_chance() -> None:
 
 
 def test_no_winner_is_named_where_chance_explains_the_difference() -> None:
-    found = compare(daily_waves(3, days=10), [Twin()], steps=6, count=4)
-    assert found.winner().name is None
-    assert "chance" in found.winner().reason
+    board = compare(daily_waves(3, days=10), [Twin()], steps=6, count=4)
+    assert board.winner().name is None
+    assert "chance" in board.winner().reason
 
 
 def test_the_better_one_wins_by_more_than_its_error_bar(board: Leaderboard) -> None:
@@ -100,26 +100,26 @@ def test_error_bars_hold_the_figure_and_equal_models_have_none(board: Leaderboar
 
 
 def test_errors_of_origins_add_up_to_the_score(board: Leaderboard) -> None:
-    one = board["last-value"]
-    frame = one.to_frame()
+    entry = board["last-value"]
+    frame = entry.to_frame()
     assert len(frame) == 8 * 3
-    assert one.score.loss == pytest.approx(2 * one.summed("loss").sum(axis=0) / one.summed("scale").sum(axis=0))
-    assert frame["cov90"].groupby("series").mean().to_numpy() == pytest.approx(one.score.coverage[:, 1])
+    assert entry.score.loss == pytest.approx(2 * entry.summed("loss").sum(axis=0) / entry.summed("scale").sum(axis=0))
+    assert frame["cov90"].groupby("series").mean().to_numpy() == pytest.approx(entry.score.coverage[:, 1])
 
 
 def test_calibration_lies_within_its_bar(board: Leaderboard) -> None:
-    found = board["last-value"].calibration()
-    assert list(found.index) == [0.5, 0.9, 0.95]
-    assert ((found["low"] <= found["share"]) & (found["share"] <= found["high"])).all()
+    calibration = board["last-value"].calibration()
+    assert list(calibration.index) == [0.5, 0.9, 0.95]
+    assert ((calibration["low"] <= calibration["share"]) & (calibration["share"] <= calibration["high"])).all()
 
 
 def test_cut_offs_show_the_origins_of_the_largest_errors(board: Leaderboard) -> None:
-    one = board["last-value"]
-    worst = one.worst_origins("s0", 2)
-    loss = one.summed("loss")[:, 0]
+    entry = board["last-value"]
+    worst = entry.worst_origins("s0", 2)
+    loss = entry.summed("loss")[:, 0]
     assert min(loss[worst]) >= max(np.delete(loss, worst))
-    titles = [axes.get_title(loc="left") for axes in one.plot("s0", count=2).axes]
-    assert titles == [f"made at {one.origins[i]:%a %d %b %H:%M} UTC" for i in worst]
+    titles = [axes.get_title(loc="left") for axes in entry.plot("s0", count=2).axes]
+    assert titles == [f"made at {entry.origins[i]:%a %d %b %H:%M} UTC" for i in worst]
 
 
 def test_every_picture_has_every_model(board: Leaderboard) -> None:

@@ -27,9 +27,9 @@ def fitted_to_waves(name: str) -> Fitted:
 def test_an_hour_of_day_waves_is_forecast_with_true_quantiles(name: str) -> None:
     fitted, hits = fitted_to_waves(name), []
     for origin in range(ORIGIN, WAVES.length - 12, 23):
-        said = fitted.update(WAVES.until(MONDAY + origin * FIVE_MINUTES)).forecast(12, LEVELS)
-        assert set(said.provenance.models) == {name}
-        hits.append(coverage(WAVES.values[:, origin : origin + 12], said.values))
+        forecast = fitted.update(WAVES.until(MONDAY + origin * FIVE_MINUTES)).forecast(12, LEVELS)
+        assert set(forecast.provenance.models) == {name}
+        hits.append(coverage(WAVES.values[:, origin : origin + 12], forecast.values))
     np.testing.assert_allclose(np.mean(hits, axis=(0, 1)), LEVELS, atol=0.07)
 
 
@@ -53,14 +53,14 @@ def test_the_peak_of_a_window_lies_above_each_of_its_steps(name: str) -> None:
 
 
 def test_beyond_an_hour_the_last_value_is_held_with_the_reason() -> None:
-    said = create("pooled-linear").fit(WAVES.take([0])).forecast(HORIZON + 1, LEVELS)
-    assert said.provenance.models == ("last-value",)
-    assert said.provenance.reasons == ("pooled-linear looks 60 min ahead, not 65 min; the last value is held",)
+    forecast = create("pooled-linear").fit(WAVES.take([0])).forecast(HORIZON + 1, LEVELS)
+    assert forecast.provenance.models == ("last-value",)
+    assert forecast.provenance.reasons == ("pooled-linear looks 60 min ahead, not 65 min; the last value is held",)
 
 
 def test_a_panel_of_an_hour_teaches_nothing() -> None:
-    said = create("pooled-linear").fit(WAVES.last(12 * FIVE_MINUTES)).forecast(3, LEVELS)
-    assert set(said.provenance.models) == {"last-value"}
+    forecast = create("pooled-linear").fit(WAVES.last(12 * FIVE_MINUTES)).forecast(3, LEVELS)
+    assert set(forecast.provenance.models) == {"last-value"}
 
 
 def test_models_of_the_same_fit_are_asked_as_one_and_others_are_not() -> None:

@@ -23,16 +23,16 @@ def test_the_second_bin_needs_no_copy() -> None:
 
 def test_two_futures_of_one_panel_do_not_see_each_other() -> None:
     first, room = continued(KNOWN, bin_at(32), None)
-    one, _ = continued(first, bin_at(33, 1.0), room)
-    other, _ = continued(first, bin_at(33, 2.0), room)
-    assert (one.values[0, -1], other.values[0, -1]) == (1.0, 2.0)
+    low, _ = continued(first, bin_at(33, 1.0), room)
+    high, _ = continued(first, bin_at(33, 2.0), room)
+    assert (low.values[0, -1], high.values[0, -1]) == (1.0, 2.0)
 
 
 def test_when_the_room_is_used_up_there_is_another() -> None:
-    found, room = KNOWN, None
+    panel, room = KNOWN, None
     for hour in range(32, 48):
-        found, room = continued(found, bin_at(hour, hour), room)
-    assert found.values.tolist() == [list(range(48))]
+        panel, room = continued(panel, bin_at(hour, hour), room)
+    assert panel.values.tolist() == [list(range(48))]
 
 
 def test_a_bin_that_corrects_a_known_one_leaves_the_older_panel_alone() -> None:

@@ -27,16 +27,16 @@ def loss(past: Panel, actual: np.ndarray) -> float:
 @pytest.mark.parametrize("days_ago", [0.25, 0.5, 1.5, 4.0])
 @pytest.mark.parametrize("factor", [0.4, 1.8, 6.0])
 def test_a_shift_is_found_with_its_time_and_factor(days_ago: float, factor: float) -> None:
-    found = shifts(moved(days_ago, factor))
-    np.testing.assert_allclose(found.factor, factor, rtol=0.1)
-    np.testing.assert_allclose(found.bin, (12 - days_ago) * DAY, atol=DAY / 4)
+    shift = shifts(moved(days_ago, factor))
+    np.testing.assert_allclose(shift.factor, factor, rtol=0.1)
+    np.testing.assert_allclose(shift.bin, (12 - days_ago) * DAY, atol=DAY / 4)
 
 
 def test_the_past_is_brought_to_the_level_of_today() -> None:
     panel = moved(1.5, 1.8)
-    found = levelled(panel, shifts(panel))
-    np.testing.assert_allclose(found.values[:, :DAY].mean(), 1.8 * CALM.values[:, :DAY].mean(), rtol=0.1)
-    np.testing.assert_array_equal(found.values[:, -DAY:], panel.values[:, -DAY:])
+    past = levelled(panel, shifts(panel))
+    np.testing.assert_allclose(past.values[:, :DAY].mean(), 1.8 * CALM.values[:, :DAY].mean(), rtol=0.1)
+    np.testing.assert_array_equal(past.values[:, -DAY:], panel.values[:, -DAY:])
 
 
 def test_a_calm_series_stays_as_it_is() -> None:
@@ -58,8 +58,8 @@ def test_a_spike_is_no_shift() -> None:
 
 def test_newer_bins_do_not_move_the_place_of_a_shift() -> None:
     panel = moved(1.0, 2.0)
-    found = shifts(panel.until(panel.end - 60 * FIVE_MINUTES))
-    later = levelled(panel.last(8 * DAY * FIVE_MINUTES), found)
+    earlier = shifts(panel.until(panel.end - 60 * FIVE_MINUTES))
+    later = levelled(panel.last(8 * DAY * FIVE_MINUTES), earlier)
     np.testing.assert_allclose(
         later.values[:, : 6 * DAY].mean(), 2 * CALM.values[:, 4 * DAY : 10 * DAY].mean(), rtol=0.05
     )

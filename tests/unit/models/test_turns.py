@@ -17,7 +17,7 @@ FITTED = Adaptive(replays=32).fit(CALM.until(MONDAY + FIT_AT * FIVE_MINUTES))
 
 
 def known(panel: Panel, bins: int) -> Panel:
-    """What is known so many bins after the fit."""
+    """Panel that is known so many bins after the fit."""
     return panel.until(MONDAY + (FIT_AT + bins) * FIVE_MINUTES)
 
 
@@ -33,29 +33,29 @@ def scored(panel: Panel, *, follows: bool) -> tuple[np.ndarray, float]:
     for bins in range(12, 12 * 12, 12):
         updated = fitted.update(known(panel, bins))
         fitted = updated if follows else replace(updated, learned=FITTED.learned)
-        said, actual = fitted.forecast(12, LEVELS).values, panel.values[:, FIT_AT + bins : FIT_AT + bins + 12]
-        hits.append(coverage(actual, said).mean(axis=0))
-        losses.append(pinball(actual, said, LEVELS).mean())
+        forecast, actual = fitted.forecast(12, LEVELS).values, panel.values[:, FIT_AT + bins : FIT_AT + bins + 12]
+        hits.append(coverage(actual, forecast).mean(axis=0))
+        losses.append(pinball(actual, forecast, LEVELS).mean())
     return np.mean(hits[1:], axis=0), float(np.mean(losses[1:]))
 
 
 def test_after_a_shift_between_two_fits_coverage_recovers_quicker() -> None:
     shifted = after(1, 1.8 * CALM.values)
-    (ours, our_loss), (fixed, fixed_loss) = (scored(shifted, follows=follows) for follows in (True, False))
-    assert (ours >= fixed).all()
-    assert our_loss < 0.97 * fixed_loss
+    (following, following_loss), (fixed, fixed_loss) = (scored(shifted, follows=follows) for follows in (True, False))
+    assert (following >= fixed).all()
+    assert following_loss < 0.97 * fixed_loss
 
 
 def test_after_a_fall_between_two_fits_less_is_reserved() -> None:
     fallen = after(1, 0.5 * CALM.values)
-    (ours, our_loss), (fixed, fixed_loss) = (scored(fallen, follows=follows) for follows in (True, False))
-    assert abs(ours[0] - 0.5) < abs(fixed[0] - 0.5)
-    assert our_loss < 0.97 * fixed_loss
+    (following, following_loss), (fixed, fixed_loss) = (scored(fallen, follows=follows) for follows in (True, False))
+    assert abs(following[0] - 0.5) < abs(fixed[0] - 0.5)
+    assert following_loss < 0.97 * fixed_loss
 
 
 def test_a_series_that_stays_as_it_was_loses_nothing() -> None:
-    (_, ours), (_, fixed) = (scored(CALM, follows=follows) for follows in (True, False))
-    assert ours < 1.01 * fixed
+    (_, following), (_, fixed) = (scored(CALM, follows=follows) for follows in (True, False))
+    assert following < 1.01 * fixed
 
 
 def test_bins_one_by_one_and_all_at_once_teach_the_same() -> None:
@@ -69,10 +69,10 @@ def test_bins_one_by_one_and_all_at_once_teach_the_same() -> None:
 
 
 def test_a_model_without_samples_learns_the_same_from_windows() -> None:
-    kept, forgot = FITTED, FITTED.without_history()
+    whole, forgot = FITTED, FITTED.without_history()
     for bins in (5, 12, 19):
-        kept, forgot = kept.update(known(CALM, bins)), forgot.update(known(CALM, bins)).without_history()
-    np.testing.assert_array_equal(kept.learned.losses.regret, forgot.learned.losses.regret)
+        whole, forgot = whole.update(known(CALM, bins)), forgot.update(known(CALM, bins)).without_history()
+    np.testing.assert_array_equal(whole.learned.losses.regret, forgot.learned.losses.regret)
 
 
 def test_a_series_has_the_same_turn_alone_as_among_others() -> None:

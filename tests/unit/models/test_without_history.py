@@ -19,9 +19,9 @@ def test_a_window_brings_everything_back(name: str) -> None:
     panel = ordinary()
     fitted = create(name).fit(panel.until(panel.end - timedelta(hours=1)))
     assert isinstance(fitted, Forgets)
-    kept, forgot = fitted.update(panel), fitted.without_history().update(panel)
+    whole, forgot = fitted.update(panel), fitted.without_history().update(panel)
     np.testing.assert_array_equal(
-        kept.forecast_peak(StepWindow(1, 2), LEVELS).values, forgot.forecast_peak(StepWindow(1, 2), LEVELS).values
+        whole.forecast_peak(StepWindow(1, 2), LEVELS).values, forgot.forecast_peak(StepWindow(1, 2), LEVELS).values
     )
 
 

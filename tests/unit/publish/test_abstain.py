@@ -18,7 +18,7 @@ OLD = YOUNG._replace(age=timedelta(minutes=11))
 
 
 @pytest.mark.parametrize(
-    ("policy", "situation", "said"),
+    ("policy", "situation", "expected"),
     [
         ("auto", YOUNG, ("last", 6.4)),
         ("auto", OLD, ("neutral", 3.5)),
@@ -32,9 +32,9 @@ OLD = YOUNG._replace(age=timedelta(minutes=11))
     ],
 )
 def test_each_policy_says_what_its_table_promises(
-    policy: str, situation: AbstainInputs, said: tuple[str, float] | None
+    policy: str, situation: AbstainInputs, expected: tuple[str, float] | None
 ) -> None:
-    assert abstained(policy, situation) == said
+    assert abstained(policy, situation) == expected
 
 
 def test_a_last_value_is_repeated_up_to_its_age_and_no_longer() -> None:

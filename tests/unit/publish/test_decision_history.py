@@ -25,10 +25,18 @@ if TYPE_CHECKING:
 WEB = workload_id("web")
 
 
-def follow(history: DecisionHistory, said: list[Recommendation], report: CycleReport | None) -> None:
-    """One cycle in which these are all workloads."""
-    changes = [(one.id, DecisionChange.of(one.at, one.replicas)) for one in said]
-    history.follow(max((one.at for one in said), default=NOON), [one.id for one in said], changes, report)
+def follow(history: DecisionHistory, recommendations: list[Recommendation], report: CycleReport | None) -> None:
+    """Follow one cycle in which these are all workloads."""
+    changes = [
+        (recommendation.id, DecisionChange.of(recommendation.at, recommendation.replicas))
+        for recommendation in recommendations
+    ]
+    history.follow(
+        max((recommendation.at for recommendation in recommendations), default=NOON),
+        [recommendation.id for recommendation in recommendations],
+        changes,
+        report,
+    )
 
 
 def score(at: datetime, *, upper: float = 3.0, actual: float = 2.0) -> ForecastScore:
@@ -49,16 +57,16 @@ def test_a_decision_is_noted_when_it_changes() -> None:
 
 
 def test_what_is_told_follows_every_change_and_every_score() -> None:
-    history, told = DecisionHistory(), []
+    history, encodings = DecisionHistory(), []
     cycles = [(5, []), (5, []), (6, []), (6, [score(NOON)]), (6, [])]
     for minute, (replicas, scores) in enumerate(cycles):
         at = NOON + timedelta(minutes=minute)
         follow(history, [recommendation(at=at, replicas=replicas)], report(*scores, at=at))
-        told.append(history.encoded([WEB])[0])
-        assert told[-1] == msgspec.json.encode(history.of(WEB))
-    pasts = [msgspec.json.decode(one, type=WorkloadHistory) for one in told]
+        encodings.append(history.encoded([WEB])[0])
+        assert encodings[-1] == msgspec.json.encode(history.of(WEB))
+    pasts = [msgspec.json.decode(encoding, type=WorkloadHistory) for encoding in encodings]
     assert [(len(past.decisions), len(past.accuracy)) for past in pasts] == [(1, 0), (1, 0), (2, 0), (2, 1), (2, 1)]
-    assert told[0] is told[1]
+    assert encodings[0] is encodings[1]
 
 
 def test_only_the_last_changes_are_kept() -> None:

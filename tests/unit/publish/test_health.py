@@ -1,4 +1,4 @@
-"""How the computing process fares, as the dashboard reads it."""
+"""Health of the computing process, as the dashboard reads it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MINUTE = timedelta(minutes=1)
 
 
 def score(name: str = "web", *, error: float = 0.5, lead: int = 5, model: str = "ridge") -> ForecastScore:
-    """Of a peak of 2 cores."""
+    """Score of a forecast of a peak of 2 cores."""
     return ForecastScore(workload_id(name), CPU, NOON - lead * MINUTE, NOON, model, 0.9, 2.0 - error, 2.0, 2.0)
 
 
@@ -68,10 +68,11 @@ def test_a_source_is_told_with_its_age_and_what_is_incomplete() -> None:
 def test_forecasts_are_told_apart_by_model_and_lead() -> None:
     book = HealthHistory()
     book.follow(report(0, [score(lead=5), score(lead=5, error=1.0), score(lead=9), score(model="theta")]))
-    found = {
-        (one.model, one.minutes): (one.forecasts, one.error_ratio) for one in book.view(DecisionHistory()).accuracy
+    by_model = {
+        (group.model, group.minutes): (group.forecasts, group.error_ratio)
+        for group in book.view(DecisionHistory()).accuracy
     }
-    assert found == {("ridge", 5): (2.0, 0.375), ("ridge", 9): (1.0, 0.25), ("theta", 5): (1.0, 0.25)}
+    assert by_model == {("ridge", 5): (2.0, 0.375), ("ridge", 9): (1.0, 0.25), ("theta", 5): (1.0, 0.25)}
 
 
 def test_leads_that_one_owner_makes_up_take_no_place_of_what_is_forecast_often() -> None:
@@ -81,7 +82,7 @@ def test_leads_that_one_owner_makes_up_take_no_place_of_what_is_forecast_often()
         book.follow(report(minute, [score(lead=lead, model="prior") for lead in (5, 8, 5, 8)]))
     accuracy = book.view(DecisionHistory()).accuracy
     assert len(accuracy) == MAX_GROUPS
-    assert [(one.minutes, one.forecasts) for one in accuracy if one.model == "prior"] == [(5, 4.0), (8, 4.0)]
+    assert [(group.minutes, group.forecasts) for group in accuracy if group.model == "prior"] == [(5, 4.0), (8, 4.0)]
 
 
 def test_the_workload_that_errs_most_is_named_first_and_one_with_few_forecasts_not_at_all() -> None:
@@ -90,14 +91,14 @@ def test_the_workload_that_errs_most_is_named_first_and_one_with_few_forecasts_n
     cycle = report(0, scores)
     history.follow(NOON, [workload_id(name) for name in ("bad", "good", "new")], [], cycle)
     book.follow(cycle)
-    found = [(one.name, one.accuracy.error_ratio) for one in book.view(history).worst]
-    assert found == [("bad", 0.75), ("good", 0.125)]
+    worst = [(workload.name, workload.accuracy.error_ratio) for workload in book.view(history).worst]
+    assert worst == [("bad", 0.75), ("good", 0.125)]
 
 
 def test_before_the_first_cycle_nothing_is_made_up() -> None:
     setting = SettingView("a.b", "1", "environment")
-    said = HealthHistory((setting,)).view(DecisionHistory())
-    assert (said.since, said.cycles, said.settings) == (
+    view = HealthHistory((setting,)).view(DecisionHistory())
+    assert (view.since, view.cycles, view.settings) == (
         None,
         (),
         (setting,),
@@ -119,8 +120,8 @@ def test_what_was_written_to_the_cluster_is_told_by_actuator() -> None:
 
 def test_settings_say_where_they_are_stated_and_those_that_are_come_first() -> None:
     given = {"cycle": {"interval": "2m"}, "policy": {"mode": "observe"}, "serving": {"port": 80}}
-    found = settings_in_force(given, {"serving.port": "environment", "policy": "/etc/a.yaml"})
-    assert [(one.path, one.value, one.origin) for one in found] == [
+    settings = settings_in_force(given, {"serving.port": "environment", "policy": "/etc/a.yaml"})
+    assert [(setting.path, setting.value, setting.origin) for setting in settings] == [
         ("policy.mode", "observe", "/etc/a.yaml"),
         ("serving.port", "80", "environment"),
         ("cycle.interval", "2m", "default"),
@@ -128,6 +129,6 @@ def test_settings_say_where_they_are_stated_and_those_that_are_come_first() -> N
 
 
 def test_a_query_that_is_long_is_cut_and_a_secret_masked() -> None:
-    found = settings_in_force({"queries": {"cpu": "x" * 500}, "state": {"database": "postgresql://u:p@h/d"}}, {})
-    assert [len(one.value) for one in found if one.path == "queries.cpu"] == [200]
-    assert [one.value for one in found if one.path == "state.database"] == ["(not shown)"]
+    settings = settings_in_force({"queries": {"cpu": "x" * 500}, "state": {"database": "postgresql://u:p@h/d"}}, {})
+    assert [len(setting.value) for setting in settings if setting.path == "queries.cpu"] == [200]
+    assert [setting.value for setting in settings if setting.path == "state.database"] == ["(not shown)"]

@@ -1,4 +1,4 @@
-"""What readers get of a table while the API server tells of changes between two cycles, and while it is silent."""
+"""Readers' view of a table while the API server reports changes between two cycles, and while it is silent."""
 
 from __future__ import annotations
 
@@ -78,17 +78,17 @@ class Story:
         self.writer.changed(id_)
         self.writer.step()
 
-    def asked(self, signal: str = "cpu") -> Response:
-        """What the HPA controller gets."""
+    def read(self, signal: str = "cpu") -> Response:
+        """Return the answer that the HPA controller gets."""
         reader = TableReader(self.path, lambda: self.now)
         reader.refresh()
         return Client(create_app(reader, clock=lambda: self.now)).get(VALUE + signal)
 
     def value(self, signal: str = "cpu") -> str:
-        answer = self.asked(signal)
+        answer = self.read(signal)
         assert answer.status_code == 200, answer.text
-        found: str = answer.json()["items"][0]["value"]
-        return found
+        number: str = answer.json()["items"][0]["value"]
+        return number
 
 
 @pytest.fixture
@@ -114,11 +114,11 @@ class TestPerson:
     def test_who_deletes_the_workload_or_its_hpa_gets_an_error(self, story: Story) -> None:
         story.publish(held(10, demand(0.5)))
         story.happens(10)
-        assert story.asked().status_code == 503
+        assert story.read().status_code == 503
         del story.present[WEB]
         story.writer.changed(WEB)
         story.writer.step()
-        assert story.asked().status_code == 503
+        assert story.read().status_code == 503
 
     def test_is_followed_while_the_table_is_stale_too(self, story: Story) -> None:
         story.publish(held(10, demand(0.5)))
@@ -137,7 +137,7 @@ class TestSilence:
     def test_of_a_damaged_file_says_nothing_of_the_count(self, story: Story, rows: bytes) -> None:
         story.publish(held(10, demand(0.5)))
         overlay_path(story.path).write_bytes(b"0" * 16 + b'{"since":1e300,"rows":' + rows + b"}")
-        assert story.asked().status_code == 503
+        assert story.read().status_code == 503
 
     def test_of_the_api_server_ends_what_is_known_after_seconds(self, story: Story) -> None:
         story.publish(held(10, demand(0.5)))
@@ -149,7 +149,7 @@ class TestSilence:
         assert story.value() == "5"
         story.now += timedelta(seconds=1)
         story.writer.step()
-        answer = story.asked()
+        answer = story.read()
         assert answer.status_code == 503
         assert "the API server has not answered lately" in answer.json()["message"]
 
@@ -157,7 +157,7 @@ class TestSilence:
         story.publish(held(10, demand(0.5)))
         story.happens(30, demand(0.5))
         story.now += LAPSED + timedelta(seconds=1)
-        assert story.asked().status_code == 503
+        assert story.read().status_code == 503
 
     def test_is_over_with_the_next_confirmation(self, story: Story) -> None:
         story.publish(held(10, demand(0.5)))
@@ -169,10 +169,10 @@ class TestSilence:
         story.publish(held(10, demand(0.5)))
         story.writer.step()
         story.writer.close()
-        assert story.asked().status_code == 503
+        assert story.read().status_code == 503
 
     def test_says_nothing_of_kinds_that_were_not_live(self, story: Story) -> None:
-        """As it is without rights: the count of the inventory of this cycle."""
+        """Without rights no kind is live: the count of this cycle's inventory is used."""
         story.publish(held(10, demand(0.5)), live=())
         assert story.value() == "5"
 
@@ -187,7 +187,7 @@ class TestFile:
         story.happens(30, demand(0.5))
         file = overlay_path(story.path)
         file.write_bytes(file.read_bytes()[:-3])
-        assert story.asked().status_code == 503
+        assert story.read().status_code == 503
 
     def test_is_small_again_once_tables_have_its_changes(self, story: Story) -> None:
         for number in range(50):
@@ -220,7 +220,7 @@ class TestFile:
             story.publish(held(30, demand(0.5)))
         story.writer.step()
         story.path.write_bytes(old)
-        assert story.asked().status_code == 503
+        assert story.read().status_code == 503
 
     def test_of_the_process_before_is_not_confirmed_by_this_one(self, story: Story) -> None:
         story.publish(held(10, demand(0.5)))
@@ -248,7 +248,7 @@ class TestFile:
         blocked.mkdir()
         story.happens(30, demand(0.5))
         assert "recommendations.live" in story.writer.fault
-        assert story.asked().status_code == 503
+        assert story.read().status_code == 503
         blocked.rmdir()
         story.writer.step()
         assert (story.writer.fault, story.value()) == ("", "15")

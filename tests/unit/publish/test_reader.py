@@ -95,14 +95,14 @@ def test_a_replaced_table_that_is_read_no_more_is_closed_at_once(path: Path) -> 
 
 
 def open_files() -> Iterator[str]:
-    """Of this process, by name."""
-    for one in Path("/proc/self/fd").iterdir():
+    """Files that this process has open, by name."""
+    for link in Path("/proc/self/fd").iterdir():
         with suppress(OSError):  # the one by which this folder is read
-            yield str(one.readlink())
+            yield str(link.readlink())
 
 
 def replace_with(path: Path, content: bytes) -> None:
-    """As any table is replaced: by renaming."""
+    """Replace a table as every table is replaced: by renaming."""
     new = path.with_name("new")
     new.write_bytes(content)
     new.replace(path)
@@ -143,7 +143,7 @@ def test_a_file_that_is_cut_in_place_takes_no_number_with_it(path: Path) -> None
 
 
 def test_a_table_of_a_later_instant_is_refused(path: Path) -> None:
-    """It would count as fresh until that instant, whatever happens to the cycles before."""
+    """The table would count as fresh until that instant, whatever happens to the cycles before."""
     reader = TableReader(publish(path), lambda: NOON)
     reader.refresh()
     good = reader.table

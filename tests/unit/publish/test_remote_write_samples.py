@@ -19,9 +19,9 @@ CPU = ("signal", "cpu")
 
 
 def written(row: Recommendation = ONE, **settings: object) -> dict[str, SeriesSample]:
-    """By the name of the metric and the quantile, if it has one."""
-    found = samples_of(offered_cycle(row), RemoteWriteSettings.model_validate(settings), ForecastInstants())
-    return {dict(one.labels)["__name__"] + dict(one.labels).get("quantile", ""): one for one in found}
+    """Samples by the name of the metric and the quantile, if it has one."""
+    samples = samples_of(offered_cycle(row), RemoteWriteSettings.model_validate(settings), ForecastInstants())
+    return {dict(sample.labels)["__name__"] + dict(sample.labels).get("quantile", ""): sample for sample in samples}
 
 
 def test_a_forecast_stands_at_the_time_it_speaks_of() -> None:
@@ -34,14 +34,14 @@ def test_or_at_the_time_it_was_made() -> None:
 
 
 def test_what_was_measured_stands_at_its_own_time() -> None:
-    found = written()["forecaster_workload_measured"]
-    assert (found.value, found.at) == (1.234567, NOON)
-    assert found.labels == (("__name__", "forecaster_workload_measured"), KIND, NAMESPACE, CPU, WEB)
+    sample = written()["forecaster_workload_measured"]
+    assert (sample.value, sample.at) == (1.234567, NOON)
+    assert sample.labels == (("__name__", "forecaster_workload_measured"), KIND, NAMESPACE, CPU, WEB)
 
 
 def test_all_quantiles_are_written_when_asked_for() -> None:
-    found = written(quantiles="all")
-    values = {key: one.value for key, one in found.items() if "forecast_peak0" in key}
+    samples = written(quantiles="all")
+    values = {key: sample.value for key, sample in samples.items() if "forecast_peak0" in key}
     assert values == {f"forecaster_forecast_peak{q}": v for q, v in ((0.1, 1.1), (0.5, 1.4), (0.95, 1.9), (0.9, 1.75))}
 
 
@@ -58,7 +58,7 @@ def test_what_lies_further_ahead_than_receivers_take_is_left_out() -> None:
 
 
 def test_the_offer_stands_at_the_time_of_the_cycle_under_the_names_of_the_external_metrics() -> None:
-    found = written()
+    samples = written()
     names = ("forecaster_demand", "forecaster_replicas", "forecaster_floor")
-    assert [(found[name].value, found[name].at) for name in names] == [(1.75, NOON), (5.0, NOON), (5.0, NOON)]
-    assert found["forecaster_demand"].labels == (("__name__", "forecaster_demand"), KIND, NAMESPACE, CPU, WEB)
+    assert [(samples[name].value, samples[name].at) for name in names] == [(1.75, NOON), (5.0, NOON), (5.0, NOON)]
+    assert samples["forecaster_demand"].labels == (("__name__", "forecaster_demand"), KIND, NAMESPACE, CPU, WEB)

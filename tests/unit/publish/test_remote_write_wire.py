@@ -18,15 +18,15 @@ def published_messages() -> Any:
     """The protocol by the protobuf library itself."""
     file = descriptor_pb2.FileDescriptorProto(name="remote_write_test.proto", package="test", syntax="proto3")
     fields = descriptor_pb2.FieldDescriptorProto
-    many, one = fields.LABEL_REPEATED, fields.LABEL_OPTIONAL
+    repeated, optional = fields.LABEL_REPEATED, fields.LABEL_OPTIONAL
     shapes = {
-        "Label": [("name", 1, fields.TYPE_STRING, one, ""), ("value", 2, fields.TYPE_STRING, one, "")],
-        "Sample": [("value", 1, fields.TYPE_DOUBLE, one, ""), ("timestamp", 2, fields.TYPE_INT64, one, "")],
+        "Label": [("name", 1, fields.TYPE_STRING, optional, ""), ("value", 2, fields.TYPE_STRING, optional, "")],
+        "Sample": [("value", 1, fields.TYPE_DOUBLE, optional, ""), ("timestamp", 2, fields.TYPE_INT64, optional, "")],
         "TimeSeries": [
-            ("labels", 1, fields.TYPE_MESSAGE, many, ".test.Label"),
-            ("samples", 2, fields.TYPE_MESSAGE, many, ".test.Sample"),
+            ("labels", 1, fields.TYPE_MESSAGE, repeated, ".test.Label"),
+            ("samples", 2, fields.TYPE_MESSAGE, repeated, ".test.Sample"),
         ],
-        "WriteRequest": [("timeseries", 1, fields.TYPE_MESSAGE, many, ".test.TimeSeries")],
+        "WriteRequest": [("timeseries", 1, fields.TYPE_MESSAGE, repeated, ".test.TimeSeries")],
     }
     for name, members in shapes.items():
         message = file.message_type.add(name=name)
@@ -50,15 +50,19 @@ SAMPLES = st.builds(
 @given(st.lists(SAMPLES, max_size=4))
 def test_the_library_reads_back_what_was_written(samples: list[SeriesSample]) -> None:
     read = WRITE_REQUEST.FromString(write_request(samples))
-    found = [
-        (tuple((label.name, label.value) for label in one.labels), one.samples[0].value, one.samples[0].timestamp)
-        for one in read.timeseries
+    decoded = [
+        (
+            tuple((label.name, label.value) for label in series.labels),
+            series.samples[0].value,
+            series.samples[0].timestamp,
+        )
+        for series in read.timeseries
     ]
-    assert found == [(one.labels, one.value, round(one.at.timestamp() * 1000)) for one in samples]
+    assert decoded == [(sample.labels, sample.value, round(sample.at.timestamp() * 1000)) for sample in samples]
 
 
 @pytest.mark.parametrize(("number", "text"), [(0, "00"), (127, "7f"), (128, "8001"), (1_772_366_400_000, None)])
 def test_numbers_take_seven_bits_a_byte(number: int, text: str | None) -> None:
-    found = varint(number)
-    assert text in {None, found.hex()}
-    assert sum((byte & 0x7F) << 7 * place for place, byte in enumerate(found)) == number
+    encoded = varint(number)
+    assert text in {None, encoded.hex()}
+    assert sum((byte & 0x7F) << 7 * place for place, byte in enumerate(encoded)) == number

@@ -45,14 +45,14 @@ def test_a_table_is_sent_as_the_protocol_says(tmp_path: Path) -> None:
         writer = writing(server, bearer_token_file=tmp_path / "token", headers={"X-Scope-OrgID": "shop"})
         writer.receive(offered_cycle(recommendation()))
         writer.close()
-    (asked,) = server.asked
-    assert (asked.method, asked.path) == ("POST", "/api/v1/write")
-    assert asked.headers["Content-Encoding"] == "snappy"
-    assert asked.headers["Content-Type"] == "application/x-protobuf"
-    assert asked.headers["X-Prometheus-Remote-Write-Version"] == "0.1.0"
-    assert asked.headers["Authorization"] == "Bearer secret"
-    assert asked.headers["X-Scope-OrgID"] == "shop"
-    assert b"forecaster_forecast_peak" in bytes(cramjam.snappy.decompress_raw(asked.body))
+    (request,) = server.asked
+    assert (request.method, request.path) == ("POST", "/api/v1/write")
+    assert request.headers["Content-Encoding"] == "snappy"
+    assert request.headers["Content-Type"] == "application/x-protobuf"
+    assert request.headers["X-Prometheus-Remote-Write-Version"] == "0.1.0"
+    assert request.headers["Authorization"] == "Bearer secret"
+    assert request.headers["X-Scope-OrgID"] == "shop"
+    assert b"forecaster_forecast_peak" in bytes(cramjam.snappy.decompress_raw(request.body))
 
 
 def test_the_stated_authority_counts_where_the_environment_names_others(
@@ -81,21 +81,21 @@ def test_a_table_is_sent_in_requests_of_a_stated_size() -> None:
 
 
 @pytest.mark.parametrize(
-    ("reply", "said"),
+    ("reply", "why"),
     [
         pytest.param(Reply(400, b"out of\nbounds"), "400 out of bounds", id="a refusal"),
         pytest.param(Reply(302, b"", {"Location": "http://elsewhere/"}), "302", id="a redirection is not followed"),
         pytest.param(Reply(500, b"x" * 10_000), "500 " + "x" * 200, id="a long text is cut"),
     ],
 )
-def test_what_was_not_taken_is_one_line_at_the_next_table(reply: Reply, said: str) -> None:
+def test_what_was_not_taken_is_one_line_at_the_next_table(reply: Reply, why: str) -> None:
     with Server(answering(reply)) as server:
         writer = writing(server)
         writer.receive(offered_cycle(recommendation()))
         writer.settle(10)
         with pytest.raises(StoreError, match="remote write to ") as refused:
             writer.receive(offered_cycle())
-        assert str(refused.value).endswith(said)
+        assert str(refused.value).endswith(why)
         writer.close()
 
 
@@ -103,9 +103,11 @@ def in_order() -> Callable[[Asked], Reply]:
     """Answer as Prometheus does: one sample that is older than the last of its series, and nothing of all is taken."""
     latest: dict[tuple[str, ...], int] = defaultdict(int)
 
-    def answer(asked: Asked) -> Reply:
-        request = WRITE_REQUEST.FromString(bytes(cramjam.snappy.decompress_raw(asked.body)))
-        newest = {tuple(label.value for label in one.labels): one.samples[0].timestamp for one in request.timeseries}
+    def answer(received: Asked) -> Reply:
+        request = WRITE_REQUEST.FromString(bytes(cramjam.snappy.decompress_raw(received.body)))
+        newest = {
+            tuple(label.value for label in series.labels): series.samples[0].timestamp for series in request.timeseries
+        }
         if any(at < latest[series] for series, at in newest.items()):
             return Reply(400, b"out of order sample")
         latest.update(newest)
@@ -131,7 +133,8 @@ def test_a_lead_time_that_becomes_shorter_costs_no_other_workload_its_samples() 
         writer.receive(offered_cycle())
         writer.close()
     series = [
-        bytes(cramjam.snappy.decompress_raw(asked.body)).count(b"forecaster_forecast_peak") for asked in server.asked
+        bytes(cramjam.snappy.decompress_raw(request.body)).count(b"forecaster_forecast_peak")
+        for request in server.asked
     ]
     assert series == [2, *[1] * 6, 2, 2]
 
@@ -174,9 +177,9 @@ def test_a_fault_has_no_secrets(tmp_path: Path, url: str, token: str) -> None:
     writer = RemoteWriter(RemoteWriteSettings(url=url, bearer_token_file=tmp_path / "token"))
     writer.receive(offered_cycle(recommendation()))
     writer.settle(10)
-    with pytest.raises(StoreError, match=r"remote write to http://127\.0\.0\.1:9/push: ") as told:
+    with pytest.raises(StoreError, match=r"remote write to http://127\.0\.0\.1:9/push: ") as refused:
         writer.receive(offered_cycle())
-    assert "word" not in str(told.value)
+    assert "word" not in str(refused.value)
     writer.close()
 
 

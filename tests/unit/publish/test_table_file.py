@@ -1,4 +1,4 @@
-"""What is said in words is said anew where it has changed, and nowhere else."""
+"""Words of a table are made anew where they have changed, and nowhere else."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_another_count_is_said_by_its_numbers(file: TableFile, publisher: Record
     view = table(file).view(table(file).entries[0])
     assert view.replicas.message == "the forecast asks for 8, the measured demand for 4"
     assert [(clamp.before, clamp.after) for clamp in view.clamps] == [(4, 8)]
-    assert [one.replicas for one in table(file).past(table(file).entries[0]).decisions] == [8, 6]
+    assert [decision.replicas for decision in table(file).past(table(file).entries[0]).decisions] == [8, 6]
 
 
 def test_other_words_are_written_anew(file: TableFile, publisher: RecordPublisher) -> None:

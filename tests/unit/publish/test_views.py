@@ -19,6 +19,6 @@ NOW, WANTED = Resources(1.0, None, GIB, GIB), Resources(0.5, None, GIB, GIB)
 def test_sizes_of_containers_come_back_as_they_were(tmp_path: Path) -> None:
     app = ContainerSize("app", NOW, WANTED, Risk(0.05, None, 1.5), None, "500m")
     target = Target("cpu", TargetType.UTILIZATION, 0.8)
-    one = replace(recommendation(), resources=Resize(WANTED, Reason.SIZED, "app: 500m", (app,), (target,)))
-    table = table_of(tmp_path / "table", one)
-    assert table.recommendation(table.entries[0]).resources == one.resources
+    row = replace(recommendation(), resources=Resize(WANTED, Reason.SIZED, "app: 500m", (app,), (target,)))
+    table = table_of(tmp_path / "table", row)
+    assert table.recommendation(table.entries[0]).resources == row.resources

@@ -20,10 +20,10 @@ PUBLISH = Policy.model_validate({"mode": "publish"})
 ONE = replace(recommendation(), signals=(signal_view("cpu"),), clamps=())
 
 
-def offered(one: Recommendation = ONE, before: Sequence[Recommendation] = (), **policy: object) -> WorkloadOffer:
-    found = offer_of(one, Policy.model_validate({"mode": "publish", **policy}), before)
-    assert found is not None
-    return found
+def offered(row: Recommendation = ONE, before: Sequence[Recommendation] = (), **policy: object) -> WorkloadOffer:
+    offer = offer_of(row, Policy.model_validate({"mode": "publish", **policy}), before)
+    assert offer is not None
+    return offer
 
 
 def test_a_policy_that_only_observes_offers_nothing() -> None:
@@ -47,17 +47,17 @@ def test_without_a_forecast_the_measured_demand_is_served() -> None:
 
 
 def test_a_forecast_that_is_only_watched_is_nobody_to_act_on() -> None:
-    found = offered(replace(ONE, shadow=True))
-    assert found.demands == (OfferedNumber(1.234567, NOON, "measured", signal="cpu"),)
-    assert found.replicas is not None
-    assert found.replicas.source == "measured"
-    assert found.floor == OfferedNumber(ONE.signals[0].reactive_replicas, NOON, "measured")
+    offer = offered(replace(ONE, shadow=True))
+    assert offer.demands == (OfferedNumber(1.234567, NOON, "measured", signal="cpu"),)
+    assert offer.replicas is not None
+    assert offer.replicas.source == "measured"
+    assert offer.floor == OfferedNumber(ONE.signals[0].reactive_replicas, NOON, "measured")
 
 
 def test_a_watched_forecast_is_no_demand_where_nothing_is_measured_either() -> None:
     blind = replace(signal_view("cpu"), measured=None, measured_at=None, reactive_replicas=None)
-    found = offered(replace(ONE, shadow=True, signals=(blind,)))
-    assert (found.demands, found.floor) == ((), None)
+    offer = offered(replace(ONE, shadow=True, signals=(blind,)))
+    assert (offer.demands, offer.floor) == ((), None)
 
 
 def test_the_timestamp_is_that_of_the_newest_sample() -> None:
@@ -89,10 +89,10 @@ def test_readers_are_the_targets_of_the_hpa_that_name_our_metrics() -> None:
 def test_where_knowledge_ends_its_last_numbers_stay_and_are_marked() -> None:
     hold = replace(recommendation(replicas=None, reason=Reason.SOURCE_DOWN, now=5), signals=())
     later = replace(hold, at=NOON + timedelta(minutes=3))
-    found = offered(later, before=[ONE])
-    assert found.demands == (OfferedNumber(1.75, NOON, "forecast", known=False, signal="cpu", quantile=0.9),)
-    assert (found.replicas_now, found.replicas_held) == (5, 3)
-    assert found.why == "source-down"
+    offer = offered(later, before=[ONE])
+    assert offer.demands == (OfferedNumber(1.75, NOON, "forecast", known=False, signal="cpu", quantile=0.9),)
+    assert (offer.replicas_now, offer.replicas_held) == (5, 3)
+    assert offer.why == "source-down"
 
 
 def test_the_count_is_pinned_when_knowledge_ends_and_not_later() -> None:
@@ -103,5 +103,5 @@ def test_the_count_is_pinned_when_knowledge_ends_and_not_later() -> None:
 
 def test_a_number_older_than_anybody_may_repeat_is_dropped() -> None:
     later = replace(recommendation(replicas=None, at=NOON + timedelta(minutes=11)), signals=())
-    found = offered(later, before=[ONE])
-    assert (found.demands, found.replicas, found.floor) == ((), None, None)
+    offer = offered(later, before=[ONE])
+    assert (offer.demands, offer.replicas, offer.floor) == ((), None, None)

@@ -40,14 +40,14 @@ def test_where_nothing_near_would_pass_the_reason_is_the_rule(capsys: pytest.Cap
 
 
 def test_amounts_are_written_as_manifests_write_them() -> None:
-    said = [
+    texts = [
         spoken("cpu", 0.5),
         spoken("cpu", 12.0),
         spoken("memory", 1.5 * GIB),
         spoken("memory", 1e9),
         spoken("cpu", None),
     ]
-    assert said == ["500m", "12", "1536Mi", "954Mi", "–"]
+    assert texts == ["500m", "12", "1536Mi", "954Mi", "–"]
 
 
 def test_a_document_is_the_previous_run_of_the_next_one() -> None:

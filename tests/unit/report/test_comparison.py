@@ -27,7 +27,7 @@ from tests.support.replays import priced_comparison, small_comparison
 
 VOID = {"meta"}
 PRICE_OF_A_POD = 2.0
-"""It requests one core."""
+"""Price of one core, which each pod requests."""
 
 
 class Tags(HTMLParser):
@@ -80,29 +80,29 @@ def test_the_page_names_the_worst_hours() -> None:
 
 
 def test_money_stands_beside_pod_hours_in_the_currency_of_the_prices_and_nowhere_without_them() -> None:
-    one = with_ours(priced_comparison(), missing=0.5)
+    comparison = with_ours(priced_comparison(), missing=0.5)
     spent = f"{small_comparison().own('hpa').pod_hours * PRICE_OF_A_POD:.2f}"
-    assert f"money {spent} EUR" in " ".join(sentences(one))
-    assert [column.head for column in workload_columns(one)][1:5] == [
+    assert f"money {spent} EUR" in " ".join(sentences(comparison))
+    assert [column.head for column in workload_columns(comparison)][1:5] == [
         "unserved demand",
         "minutes short",
         "pod-hours",
         "money, EUR",
     ]
-    assert f"<td>{spent}</td>" in page(one)
+    assert f"<td>{spent}</td>" in page(comparison)
     assert "money" not in page(with_ours(small_comparison(), missing=0.5))
 
 
 def test_the_gate_tells_how_often_the_forecast_acts_and_why() -> None:
-    one = small_comparison()
-    id_ = one.workloads[0].workload.id
+    comparison = small_comparison()
+    id_ = comparison.workloads[0].workload.id
     stood = (GateSince(0, Gate()), GateSince(45, Gate(GateState.ACTING, why="it was better")))
-    gated = replace(one, gates={id_: stood})
+    gated = replace(comparison, gates={id_: stood})
     assert "the gate lets the forecast act on 1 of 1 workload, 25% of the time" in " ".join(sentences(gated))
-    said = "the forecast acts 25% of the time; in the end acting: it was better."
-    assert said in page(gated)
-    seen = comparison_view(gated).gates
-    assert [(view.state, view.at) for view in seen] == [("learning", NOON), ("acting", NOON + minutes(45))]
+    sentence = "the forecast acts 25% of the time; in the end acting: it was better."
+    assert sentence in page(gated)
+    gates = comparison_view(gated).gates
+    assert [(view.state, view.at) for view in gates] == [("learning", NOON), ("acting", NOON + minutes(45))]
 
 
 def test_machines_get_every_point_and_track_and_money_where_prices_are_given() -> None:
@@ -124,14 +124,14 @@ def test_there_is_a_row_for_everybody_and_one_for_the_bound() -> None:
 
 
 def test_sentences_name_both_sides() -> None:
-    said = " ".join(sentences(small_comparison()))
-    assert "With the HPA alone" in said
-    assert "perfect foresight:" in said
+    text = " ".join(sentences(small_comparison()))
+    assert "With the HPA alone" in text
+    assert "perfect foresight:" in text
 
 
-def with_ours(one: Comparison, *, missing: float, pod_hours: float = 1.0) -> Comparison:
-    """The same with our policy, which leaves so many times the HPA's shortage for so many times its pod-hours."""
-    ours = policy_with("adaptive")
+def with_ours(comparison: Comparison, *, missing: float, pod_hours: float = 1.0) -> Comparison:
+    """Add our policy, which leaves so many times the HPA's shortage for so many times its pod-hours."""
+    strategy = policy_with("adaptive")
 
     def scaled(curve: Curve) -> Curve:
         points = {
@@ -140,8 +140,10 @@ def with_ours(one: Comparison, *, missing: float, pod_hours: float = 1.0) -> Com
         }
         return Curve(points, curve.track)
 
-    workloads = [replace(each, curves={**each.curves, "policy": scaled(each.curves["hpa"])}) for each in one.workloads]
-    return replace(one, strategies=[*one.strategies, ours], workloads=workloads)
+    workloads = [
+        replace(each, curves={**each.curves, "policy": scaled(each.curves["hpa"])}) for each in comparison.workloads
+    ]
+    return replace(comparison, strategies=[*comparison.strategies, strategy], workloads=workloads)
 
 
 def test_where_we_were_worse_comes_first() -> None:

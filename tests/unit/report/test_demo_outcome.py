@@ -30,37 +30,37 @@ def played(cores: list[float], counts: list[int | None], length: int) -> tuple[P
 
 
 def only(whole: Comparison) -> WorkloadComparison:
-    (one,) = whole.workloads
-    return one
+    (workload,) = whole.workloads
+    return workload
 
 
 def test_a_floor_that_comes_in_time_beats_lower_targets_at_the_same_cost() -> None:
     """Nothing is short with a floor from three minutes before the jump on; lower targets pay all the time."""
     _, whole = played([2.0] * 40 + [6.0] * 30, [4] * 35 + [12], 60)
-    one = only(whole)
-    plain, floored, equal = one.curves["hpa"].own, one.curves["decided"].own, one.equal("decided")
+    web = only(whole)
+    plain, floored, equal = web.curves["hpa"].own, web.curves["decided"].own, web.equal("decided")
     assert floored.missing == 0.0
     assert equal is not None
     assert equal.pod_hours == pytest.approx(floored.pod_hours)
     assert plain.missing > equal.missing > 0.0
-    assert one.benefit("decided") is not Benefit.WORSE
+    assert web.benefit("decided") is not Benefit.WORSE
 
 
 @pytest.mark.parametrize(("world", "strategy"), [("plain", "hpa"), ("floored", "decided")])
 def test_both_clusters_cost_what_they_cost_in_the_play(world: str, strategy: str) -> None:
     last, whole = played([2.0] * 5 + [6.0] * 15, [5] * 4 + [9, None], 15)
-    told, seen = only(whole).curves[strategy].own, getattr(last, world)[WEB].account
-    assert (told.short, told.measured, told.changes) == (seen.short, seen.measured, seen.changes)
-    assert told.pod_hours == pytest.approx(seen.pod_hours)
-    assert told.missing == pytest.approx(seen.missing)
+    outcome, account = only(whole).curves[strategy].own, getattr(last, world)[WEB].account
+    assert (outcome.short, outcome.measured, outcome.changes) == (account.short, account.measured, account.changes)
+    assert outcome.pod_hours == pytest.approx(account.pod_hours)
+    assert outcome.missing == pytest.approx(account.missing)
 
 
 def test_a_floor_that_nobody_needs_costs_and_is_never_praised() -> None:
     _, whole = played([2.0] * 40, [5], 30)
-    one = only(whole)
-    assert one.curves["decided"].own.pod_hours > one.curves["hpa"].own.pod_hours
-    assert one.curves["hpa"].own.missing == one.curves["decided"].own.missing == 0.0
-    assert one.benefit("decided") is Benefit.WORSE
+    web = only(whole)
+    assert web.curves["decided"].own.pod_hours > web.curves["hpa"].own.pod_hours
+    assert web.curves["hpa"].own.missing == web.curves["decided"].own.missing == 0.0
+    assert web.benefit("decided") is Benefit.WORSE
 
 
 def test_the_outcome_fits_eighty_columns_and_says_what_it_leaves_out(
@@ -78,7 +78,7 @@ def test_the_outcome_fits_eighty_columns_and_says_what_it_leaves_out(
 def test_machines_get_the_recommendations_as_once_prints_them_and_the_outcome_beside() -> None:
     last, whole = played([2.0] * 10, [5], 5)
     view = msgspec.to_builtins(demo_view(last, whole))
-    assert [one["name"] for one in view["recommendations"]] == ["batch", "web"]
+    assert [row["name"] for row in view["recommendations"]] == ["batch", "web"]
     outcome = view["outcome"]
     assert outcome["workloads"][0]["pod_capacity"] == 1.0
     assert math.isclose(outcome["total"]["hpa"]["own"]["pod_hours"], 4 * 5 / 60)

@@ -21,10 +21,10 @@ def test_what_changes_most_is_on_top_and_the_rest_waits(capsys: pytest.CaptureFi
     outcome = Outcome(Inventory(NOON, ()), made, CycleReport(at=NOON))
     assert headline(outcome, made).startswith("2026-03-01 12:00 UTC: 4 workloads, 1 up, 1 down, 1 keep, 1 hold")
     with LiveTable(rows=3) as picture:
-        picture.show(outcome, {one.id for one in made})
-    told = capsys.readouterr().out.splitlines()
-    assert [line.split()[0] for line in told if line.startswith("shop/")] == ["shop/more", "shop/fewer", "shop/held"]
-    assert told[-1] == "1 more; `forecaster once` lists all"
+        picture.show(outcome, {row.id for row in made})
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines if line.startswith("shop/")] == ["shop/more", "shop/fewer", "shop/held"]
+    assert lines[-1] == "1 more; `forecaster once` lists all"
 
 
 def test_without_a_terminal_pictures_follow_each_other(capsys: pytest.CaptureFixture[str]) -> None:
@@ -32,7 +32,7 @@ def test_without_a_terminal_pictures_follow_each_other(capsys: pytest.CaptureFix
     outcome = Outcome(Inventory(NOON, ()), made, CycleReport(at=NOON))
     with LiveTable() as picture:
         for _ in range(2):
-            picture.show(outcome, {one.id for one in made})
+            picture.show(outcome, {row.id for row in made})
         assert capsys.readouterr().out.count("shop/web") == 2
 
 
@@ -40,6 +40,6 @@ def test_a_pipe_has_all_of_them_and_is_not_told_how_to_end_what_has_ended(capsys
     made = [recommendation(workload_id(f"web-{number}")) for number in range(60)]
     outcome = Outcome(Inventory(NOON, ()), made, CycleReport(at=NOON))
     with LiveTable(lasts=False) as picture:
-        picture.show(outcome, {one.id for one in made})
-    told = capsys.readouterr().out
-    assert (told.count("shop/web-"), "more;" in told, "Ctrl-C" in told) == (60, False, False)
+        picture.show(outcome, {row.id for row in made})
+    printed = capsys.readouterr().out
+    assert (printed.count("shop/web-"), "more;" in printed, "Ctrl-C" in printed) == (60, False, False)

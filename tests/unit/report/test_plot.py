@@ -35,14 +35,14 @@ def test_an_axis_has_one_scale(unit: str, largest: float, expected: tuple[float,
 
 
 def test_a_gap_is_shaded_and_never_drawn_as_no_demand() -> None:
-    one = small_comparison().workloads[0]
-    demand = one.demand.copy()
+    workload = small_comparison().workloads[0]
+    demand = workload.demand.copy()
     demand[10:20] = np.nan
-    drawn = trajectory(replace(one, demand=demand), NOON, {"hpa": "the HPA alone"})
+    drawn = trajectory(replace(workload, demand=demand), NOON, {"hpa": "the HPA alone"})
     assert drawn.count('class="gap"') == 1
     assert drawn.count('class="line demand"') == 2
     assert "null" in drawn
-    assert 'class="gap"' not in trajectory(one, NOON, {"hpa": "the HPA alone"})
+    assert 'class="gap"' not in trajectory(workload, NOON, {"hpa": "the HPA alone"})
 
 
 def test_a_logarithmic_axis_has_whole_decades_and_a_place_for_zero() -> None:

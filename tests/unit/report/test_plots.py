@@ -23,9 +23,9 @@ NOON = datetime(2021, 10, 19, 12, tzinfo=UTC)
 @pytest.fixture(scope="module")
 def outcome() -> Comparison:
     load = traces.recorded()
-    some = load.take([i for i, one in enumerate(load.workloads) if one.id.name == "transcoder"])
+    transcoders = load.take([i for i, workload in enumerate(load.workloads) if workload.id.name == "transcoder"])
     assumed = Assumptions(shares=(1.2, 1.0, 0.8))
-    return compare(some, None, (HPA, PERFECT), begin=NOON, until=NOON + timedelta(hours=1), assumed=assumed)
+    return compare(transcoders, None, (HPA, PERFECT), begin=NOON, until=NOON + timedelta(hours=1), assumed=assumed)
 
 
 def test_a_frontier_has_a_line_a_strategy_and_marks_the_targets_of_the_owner(outcome: Comparison) -> None:

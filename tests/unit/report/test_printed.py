@@ -59,8 +59,8 @@ def test_every_word_of_what_is_kept_is_on_some_line_in_one_piece(rows: list[tupl
         width,
     )
     for i, lines in enumerate(table_rows(columns, width)[1:]):
-        said = " ".join(lines).split()
-        assert all(word in said for one in columns for word in one.cells[i].split())
+        printed = " ".join(lines).split()
+        assert all(word in printed for column in columns for word in column.cells[i].split())
         assert len(columns) == 1 or all(len(line) <= width for line in lines)
 
 
@@ -69,8 +69,8 @@ def test_nothing_is_a_command_to_the_terminal(capsys: pytest.CaptureFixture[str]
     print_table([PrintedColumn("NAME", [hostile])])
     print_text(f"! {hostile}")
     print_names([hostile])
-    said = capsys.readouterr().out
-    assert said == "NAME\nweb?[2J?1A??root\n! web?[2J?1A?\nroot\nweb?[2J?1A??root\n"
+    printed = capsys.readouterr().out
+    assert printed == "NAME\nweb?[2J?1A??root\n! web?[2J?1A?\nroot\nweb?[2J?1A??root\n"
 
 
 def test_a_name_of_a_metric_does_not_turn_the_line_around_in_which_it_stands(

@@ -13,16 +13,16 @@ from forecaster.sources.stated import AnnotatedObject, cluster_policies
 WEB = WorkloadId("shop", "Deployment", "web")
 
 
-def said(**annotations: str) -> tuple[object, tuple[str, ...]]:
+def policy_and_faults(**annotations: str) -> tuple[object, tuple[str, ...]]:
     """The policy and the faults of an HPA with these annotations."""
-    found = annotated(
+    parsed = annotated(
         {f"forecaster.dev/{name.replace('_', '-')}": text for name, text in annotations.items()}, "HPA web"
     )
-    return found.layer.policy if found.layer else None, found.faults
+    return parsed.layer.policy if parsed.layer else None, parsed.faults
 
 
 def test_each_states_one_setting() -> None:
-    assert said(mode="floor", quantile="0.95", lead_time="4m", sizing="newsvendor") == (
+    assert policy_and_faults(mode="floor", quantile="0.95", lead_time="4m", sizing="newsvendor") == (
         {
             "mode": "floor",
             "horizontal": {"quantile": "0.95", "lead_time": "4m", "sizing": "newsvendor"},
@@ -37,13 +37,13 @@ def test_those_of_others_and_our_own_marks_state_nothing() -> None:
 
 
 def test_one_that_cannot_be_read_is_left_out_and_the_others_count() -> None:
-    policy, faults = said(quantile="95", sizing="newsvendor")
+    policy, faults = policy_and_faults(quantile="95", sizing="newsvendor")
     assert policy == {"horizontal": {"sizing": "newsvendor"}}
     assert faults == ("HPA web: annotation forecaster.dev/quantile is '95': must be at most 0.99; for 95 % write 0.95",)
 
 
 def test_a_mode_that_is_none_is_taken_for_observe() -> None:
-    policy, faults = said(mode="flor")
+    policy, faults = policy_and_faults(mode="flor")
     assert policy == {"mode": "observe"}
     (fault,) = faults
     assert fault.startswith("HPA web: annotation forecaster.dev/mode is 'flor': must be one of observe, publish, floor")
@@ -79,7 +79,7 @@ def test_mode_scale_without_bounds_is_left_out_with_what_it_needs() -> None:
 
 
 def test_a_misspelt_one_is_told() -> None:
-    assert said(qantile="0.9") == (
+    assert policy_and_faults(qantile="0.9") == (
         None,
         ("HPA web: there is no annotation forecaster.dev/qantile; did you mean forecaster.dev/quantile?",),
     )
@@ -101,10 +101,10 @@ class TestAHostileOwner:
         assert layer is not None
         assert layer.policy == {"mode": "floor"}
 
-    @pytest.mark.parametrize(("name", "told"), [("quantil", NAMES_COMPARED), ("x", 0)])
-    def test_has_few_names_compared_with_the_known_ones(self, name: str, told: int) -> None:
+    @pytest.mark.parametrize(("name", "compared"), [("quantil", NAMES_COMPARED), ("x", 0)])
+    def test_has_few_names_compared_with_the_known_ones(self, name: str, compared: int) -> None:
         marks = {f"forecaster.dev/{name}{each:02}": "" for each in range(30)}
-        assert len(annotated(marks, "HPA web").faults) == told
+        assert len(annotated(marks, "HPA web").faults) == compared
 
     def test_is_refused_a_value_of_any_length_in_one_short_line(self) -> None:
         (fault,) = annotated({"forecaster.dev/quantile": "9" * 200_000}, "HPA web").faults
@@ -118,7 +118,7 @@ class TestTogether:
         )
         hpa = AnnotatedObject("HPA shop/web", WEB, {"forecaster.dev/mode": "floor"})
         layers = cluster_policies(workloads=[workload], hpas=[hpa]).own[WEB]
-        assert [(one.origin, one.policy["mode"]) for one in layers] == [
+        assert [(layer.origin, layer.policy["mode"]) for layer in layers] == [
             ("annotations of Deployment shop/web", "publish"),
             ("annotations of HPA shop/web", "floor"),
             ("annotation forecaster.dev/paused of Deployment shop/web", "observe"),
@@ -127,7 +127,7 @@ class TestTogether:
     def test_a_pause_ends_with_its_annotation_or_by_false_and_holds_while_it_is_not_understood(self) -> None:
         def paused(text: str) -> tuple[bool, int]:
             hpa = AnnotatedObject("HPA shop/web", WEB, {"forecaster.dev/paused": text})
-            found = cluster_policies(hpas=[hpa])
-            return WEB in found.own, len(found.faults)
+            policies = cluster_policies(hpas=[hpa])
+            return WEB in policies.own, len(policies.faults)
 
         assert (paused("true"), paused("false"), paused("on")) == ((True, 0), (False, 0), (True, 1))

@@ -28,19 +28,19 @@ AUTOSCALER, DEFAULTS = definitions()
 
 def spec_of(definition: dict[str, Any]) -> dict[str, Any]:
     (version,) = definition["spec"]["versions"]
-    found: dict[str, Any] = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
-    return found
+    spec: dict[str, Any] = version["schema"]["openAPIV3Schema"]["properties"]["spec"]
+    return spec
 
 
 def settings_of(model: type[BaseModel], before: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-    found = []
+    paths = []
     for name, field in model.model_fields.items():
         inner = field.annotation
         if isinstance(inner, type) and issubclass(inner, BaseModel):
-            found += settings_of(inner, (*before, name))
+            paths += settings_of(inner, (*before, name))
         else:
-            found.append((*before, name))
-    return found
+            paths.append((*before, name))
+    return paths
 
 
 def test_the_file_is_what_is_made_now() -> None:
@@ -86,7 +86,7 @@ def test_target_and_selector_have_defaults_that_the_api_server_fills_in() -> Non
     assert (target["kind"]["default"], target["apiVersion"]["default"]) == ("Deployment", "apps/v1")
     match = spec_of(DEFAULTS)["properties"]["match"]
     assert match["default"] == {}
-    assert {name: one["default"] for name, one in match["properties"].items()} == {
+    assert {name: field["default"] for name, field in match["properties"].items()} == {
         "namespace": "*",
         "kind": "*",
         "name": "*",
@@ -98,7 +98,7 @@ def test_bounds_of_durations_and_numbers_are_told_in_words() -> None:
     horizontal = schema_of(HorizontalPolicy)["properties"]
 
     def messages(name: str) -> list[str]:
-        return [one["message"] for one in horizontal[name]["x-kubernetes-validations"]]
+        return [rule["message"] for rule in horizontal[name]["x-kubernetes-validations"]]
 
     assert messages("quantile") == ["must be at least 0.01", "must be at most 0.99"]
     assert messages("leadTime")[1:] == ["must be longer than 0s", "must be at most 12h, in h, m, s or ms"]
@@ -131,9 +131,13 @@ def test_there_is_a_contradiction_for_each_rule_and_validators_know_it() -> None
 class TestObjects:
     def test_a_spec_becomes_a_layer_in_the_names_of_the_settings(self) -> None:
         spec = b'{"scaleTargetRef": {"kind": "StatefulSet", "name": "db"}, "horizontal": {"leadTime": "4m"}}'
-        found = autoscaler_of_resource(resource(spec))
-        assert (found.target.kind, found.target.name, found.target.namespace) == ("StatefulSet", "db", "shop")
-        assert (found.layer.origin, found.layer.policy) == (
+        autoscaler = autoscaler_of_resource(resource(spec))
+        assert (autoscaler.target.kind, autoscaler.target.name, autoscaler.target.namespace) == (
+            "StatefulSet",
+            "db",
+            "shop",
+        )
+        assert (autoscaler.layer.origin, autoscaler.layer.policy) == (
             "PredictiveAutoscaler shop/web",
             {"horizontal": {"lead_time": "4m"}},
         )
@@ -141,10 +145,10 @@ class TestObjects:
     def test_what_is_not_in_force_is_not_read(self) -> None:
         """Hundreds of objects may be written anew each minute."""
         spec = b'{"mode": "observe", "horizontal": {"events": [%s]}}'
-        one, other = (autoscaler_of_resource(resource(spec % events)).layer for events in (b"{}, {}", b"{}"))
-        assert (one.observes, one.events, other.events, one == other) == (True, 2, 1, False)
-        assert not any("read" in vars(layer.policy) for layer in (one, other))
-        assert one.policy == {"mode": "observe", "horizontal": {"events": [{}, {}]}}
+        first, second = (autoscaler_of_resource(resource(spec % events)).layer for events in (b"{}, {}", b"{}"))
+        assert (first.observes, first.events, second.events, first == second) == (True, 2, 1, False)
+        assert not any("read" in vars(layer.policy) for layer in (first, second))
+        assert first.policy == {"mode": "observe", "horizontal": {"events": [{}, {}]}}
 
     @pytest.mark.parametrize("events", [2, NAMESPACE_EVENTS + 1])
     def test_a_number_that_is_none_is_refused_by_name_and_harms_nobody_else(self, events: int) -> None:
@@ -158,9 +162,9 @@ class TestObjects:
 
     @pytest.mark.parametrize("spec", [b"[]", b'{"scaleTargetRef": {"name": 3}}', b'"x"'])
     def test_one_of_another_version_states_nothing_and_says_so(self, spec: bytes) -> None:
-        found = autoscaler_of_resource(resource(spec))
-        assert found.layer.policy == {}
-        assert found.fault.startswith("PredictiveAutoscaler shop/web: its spec is not understood: ")
+        autoscaler = autoscaler_of_resource(resource(spec))
+        assert autoscaler.layer.policy == {}
+        assert autoscaler.fault.startswith("PredictiveAutoscaler shop/web: its spec is not understood: ")
 
 
 def resource(spec: bytes) -> CustomResource:

@@ -1,4 +1,4 @@
-"""What stands beside a workload, what it leaves to us, and what `forecaster init` makes of it."""
+"""Neighbours of a workload, what they leave to us, and the objects that `forecaster init` proposes."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Client:
     """Lists by path; a number is the status of a refusal."""
 
     def __init__(self, kinds: tuple[str, ...] = (SCALED_OBJECTS, VPAS), **lists: list[dict[str, Any]] | int) -> None:
-        self.groups = {one.rpartition("/")[0] for one in kinds}
+        self.groups = {kind.rpartition("/")[0] for kind in kinds}
         names = {"hpas": HPAS, "keda": SCALED_OBJECTS, "vpas": VPAS}
         self.lists = {names[name]: value for name, value in lists.items()}
 
@@ -59,23 +59,27 @@ def known(**lists: list[dict[str, Any]] | int) -> Neighbours:
 
 class TestCounts:
     def test_belong_to_a_scaled_object_also_while_it_is_paused_and_has_no_hpa(self) -> None:
-        found = known(keda=[scaled(**{"paused-replicas": "0"})], hpas=[])
-        assert str(found.scaled_object(WEB)) == "ScaledObject web (paused by autoscaling.keda.sh/paused-replicas)"
+        neighbours = known(keda=[scaled(**{"paused-replicas": "0"})], hpas=[])
+        assert str(neighbours.scaled_object(WEB)) == "ScaledObject web (paused by autoscaling.keda.sh/paused-replicas)"
 
     def test_a_pause_that_is_false_is_none(self) -> None:
         assert str(known(keda=[scaled(paused="false")], hpas=[]).scaled_object(WEB)) == "ScaledObject web"
 
     def test_are_free_where_nothing_scales_and_kinds_are_not_there(self) -> None:
-        found = known(hpas=[])
-        assert (found.scaled_object(WEB), found.not_known(SCALED_OBJECTS), found.writes_sizes(WEB)) == (None, "", "")
+        neighbours = known(hpas=[])
+        assert (neighbours.scaled_object(WEB), neighbours.not_known(SCALED_OBJECTS), neighbours.writes_sizes(WEB)) == (
+            None,
+            "",
+            "",
+        )
 
     def test_are_not_free_where_that_is_not_known(self) -> None:
         assert "is not known: refused" in known(hpas=[], keda=403).not_known(SCALED_OBJECTS)
 
     def test_are_free_where_the_refusal_is_of_a_kind_that_the_cluster_does_not_have(self) -> None:
         """The API server judges rights before it looks for the kind."""
-        found = neighbours_of(Client(kinds=(), hpas=[], keda=403))  # type: ignore[arg-type]
-        assert found.not_known(SCALED_OBJECTS) == ""
+        neighbours = neighbours_of(Client(kinds=(), hpas=[], keda=403))  # type: ignore[arg-type]
+        assert neighbours.not_known(SCALED_OBJECTS) == ""
 
     def test_nothing_is_said_of_a_server_that_does_not_answer(self) -> None:
         with pytest.raises(UnreachableError):
@@ -100,28 +104,28 @@ class TestSizes:
     def test_of_one_resource_belong_to_a_vpa_that_controls_it(
         self, policies: list[dict[str, Any]], written: set[str]
     ) -> None:
-        one = vpa("Auto")
-        one["spec"]["resourcePolicy"] = {"containerPolicies": policies}
-        found = known(vpas=[one])
-        assert {each for each in ("cpu", "memory") if found.writes_sizes(WEB, each)} == written
+        document = vpa("Auto")
+        document["spec"]["resourcePolicy"] = {"containerPolicies": policies}
+        neighbours = known(vpas=[document])
+        assert {each for each in ("cpu", "memory") if neighbours.writes_sizes(WEB, each)} == written
 
     @pytest.mark.parametrize("order", [1, -1])
     def test_belong_to_each_of_two_vpas(self, order: int) -> None:
-        """Which of them its webhook takes is not known here."""
+        """The webhook takes one of them, and which one is not known."""
         pair = [vpa("Auto"), vpa("Auto")]
-        for one, resource in zip(pair, ("cpu", "memory"), strict=True):
+        for document, resource in zip(pair, ("cpu", "memory"), strict=True):
             controlled = {"containerName": "*", "controlledResources": [resource]}
-            one["spec"]["resourcePolicy"] = {"containerPolicies": [controlled]}
-        found = known(vpas=pair[::order])
-        assert all(found.writes_sizes(WEB, resource) for resource in ("cpu", "memory"))
+            document["spec"]["resourcePolicy"] = {"containerPolicies": [controlled]}
+        neighbours = known(vpas=pair[::order])
+        assert all(neighbours.writes_sizes(WEB, resource) for resource in ("cpu", "memory"))
 
     @pytest.mark.parametrize("amount", [f"1e{'9' * 5000}", f"{'1' * 200_000}e1.5"], ids=["power", "digits"])
     def test_that_are_no_quantity_are_not_known_and_harm_no_other_vpa(self, amount: str) -> None:
         """Both pass the pattern that the definition of a VPA has for amounts."""
-        one = vpa("Off")
-        told = {"containerName": "app", "target": {"cpu": amount, "memory": "1Gi"}}
-        one["status"] = {"recommendation": {"containerRecommendations": [told]}}
-        ((sizes, _),) = known(vpas=[one, vpa("Off")]).sizes().values()
+        document = vpa("Off")
+        recommended = {"containerName": "app", "target": {"cpu": amount, "memory": "1Gi"}}
+        document["status"] = {"recommendation": {"containerRecommendations": [recommended]}}
+        ((sizes, _),) = known(vpas=[document, vpa("Off")]).sizes().values()
         assert sizes.containers[0].target == Resources(None, None, 2.0**30, None)
 
     def test_are_free_beside_one_that_is_off(self) -> None:
@@ -133,8 +137,8 @@ class TestSizes:
 
 class TestProposals:
     def test_one_for_each_workload_in_mode_observe(self) -> None:
-        (one,) = proposals(known(hpas=[scaled()], vpas=[vpa("Off", cpu="100m", memory="64Mi")]))
-        assert yaml.safe_load(one.text()) == {
+        (proposal,) = proposals(known(hpas=[scaled()], vpas=[vpa("Off", cpu="100m", memory="64Mi")]))
+        assert yaml.safe_load(proposal.text()) == {
             "apiVersion": "autoscaling.forecaster.dev/v1alpha1",
             "kind": "PredictiveAutoscaler",
             "metadata": {"name": "web", "namespace": "shop"},
@@ -144,24 +148,24 @@ class TestProposals:
                 "vertical": {"minCpu": "100m", "minMemory": "64Mi"},
             },
         }
-        assert [note.partition(":")[0] for note in one.notes] == ["Keep HPA web", "VPA web is Off"]
+        assert [note.partition(":")[0] for note in proposal.notes] == ["Keep HPA web", "VPA web is Off"]
 
     def test_the_hpa_that_keda_makes_is_not_kept_beside_it(self) -> None:
         made = scaled("keda-hpa-web", ("ScaledObject", "web"))
-        (one,) = proposals(known(hpas=[made], keda=[scaled(paused="true")]))
-        assert [note.partition(":")[0] for note in one.notes] == [
+        (proposal,) = proposals(known(hpas=[made], keda=[scaled(paused="true")]))
+        assert [note.partition(":")[0] for note in proposal.notes] == [
             "Keep ScaledObject web",
             "It is paused (autoscaling.keda.sh/paused)",
         ]
 
     def test_two_that_scale_one_workload_are_named(self) -> None:
-        (one,) = proposals(known(hpas=[scaled("a"), scaled("b")]))
-        assert one.notes[-1].startswith("2 autoscalers scale Deployment web: keep one")
+        (proposal,) = proposals(known(hpas=[scaled("a"), scaled("b")]))
+        assert proposal.notes[-1].startswith("2 autoscalers scale Deployment web: keep one")
 
     def test_two_kinds_of_one_name_have_names_of_their_own(self) -> None:
         other = scaled()
         other["spec"]["scaleTargetRef"]["kind"] = "StatefulSet"
-        names = [one.document["metadata"]["name"] for one in proposals(known(hpas=[scaled(), other]))]
+        names = [proposal.document["metadata"]["name"] for proposal in proposals(known(hpas=[scaled(), other]))]
         assert names == ["web-deployment", "web-statefulset"]
 
     def test_are_one_object_whatever_a_tenant_writes_into_its_own(self) -> None:
@@ -169,16 +173,16 @@ class TestProposals:
         lines = "Thing\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRoleBinding\n---\n#"
         target = WEB._replace(kind=lines)
         for hpas in ([Hpa("web", WEB, f"{lines} x")], [Hpa("a", target, ""), Hpa("b", target, "")]):
-            (one,) = proposals(Neighbours(hpas))
-            (document,) = yaml.safe_load_all(one.text())
+            (proposal,) = proposals(Neighbours(hpas))
+            (document,) = yaml.safe_load_all(proposal.text())
             assert document["kind"] == "PredictiveAutoscaler"
 
     def test_of_a_large_cluster_take_a_moment(self) -> None:
         """Each workload once had looked at every HPA, ScaledObject and VPA: 4 s for this many."""
         ids = [WEB._replace(name=f"w{i}") for i in range(5_000)]
-        found = Neighbours(
-            [Hpa(one.name, one, "") for one in ids], (), [VpaNeighbour("v", one, "Off", {}) for one in ids]
+        neighbours = Neighbours(
+            [Hpa(id_.name, id_, "") for id_ in ids], (), [VpaNeighbour("v", id_, "Off", {}) for id_ in ids]
         )
         began = process_time()
-        assert len(proposals(found)) == 5_000
+        assert len(proposals(neighbours)) == 5_000
         assert process_time() - began < 2

@@ -1,4 +1,4 @@
-"""What was decided becomes a status with conditions; it stays as it is while nothing is decided otherwise."""
+"""Decisions become a status with conditions; it stays unchanged while nothing is decided otherwise."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ DECIDED = Decided(recommendation(), Policy(mode="publish"))
 EMPTY = AutoscalerStatus()
 
 
-def conditions(decided: Decided, one: AutoscalerResource = WEB) -> dict[str, tuple[str, str]]:
-    return {each.type: (each.status, each.reason) for each in status_of(one, decided, EMPTY, NOON).conditions}
+def conditions(decided: Decided, resource: AutoscalerResource = WEB) -> dict[str, tuple[str, str]]:
+    return {each.type: (each.status, each.reason) for each in status_of(resource, decided, EMPTY, NOON).conditions}
 
 
 def test_a_forecast_that_acts() -> None:
-    found = status_of(WEB, DECIDED, EMPTY, NOON)
-    assert (found.mode, found.current_replicas, found.recommended_replicas) == ("publish", 3, 5)
-    assert (found.forecast_peak, found.gate, found.reason, found.message) == (
+    status = status_of(WEB, DECIDED, EMPTY, NOON)
+    assert (status.mode, status.current_replicas, status.recommended_replicas) == ("publish", 3, 5)
+    assert (status.forecast_peak, status.gate, status.reason, status.message) == (
         "cpu 1800m",
         "acting",
         "forecast",
@@ -48,56 +48,56 @@ def test_a_hold_has_no_recommended_count_and_its_reason_is_a_condition() -> None
 
 
 def test_a_workload_that_is_not_there_is_no_reason_for_numbers() -> None:
-    found = status_of(WEB, Decided(None, Policy()), EMPTY, NOON)
-    assert (found.current_replicas, found.recommended_replicas, found.forecast_peak) == (None, None, "")
+    status = status_of(WEB, Decided(None, Policy()), EMPTY, NOON)
+    assert (status.current_replicas, status.recommended_replicas, status.forecast_peak) == (None, None, "")
     assert conditions(Decided(None, Policy()))["Ready"] == ("False", "TargetNotFound")
 
 
 def test_a_policy_that_is_left_out_says_what_contradicts_it() -> None:
     refused = replace(DECIDED, refused=[(WEB.layer, "horizontal.max_replicas: must not be below min_replicas 5")])
-    found = status_of(WEB, refused, EMPTY, NOON).condition("Ready")
-    assert found is not None
-    assert (found.status, found.reason) == ("False", "PolicyRefused")
-    assert "must not be below min_replicas 5" in found.message
+    condition = status_of(WEB, refused, EMPTY, NOON).condition("Ready")
+    assert condition is not None
+    assert (condition.status, condition.reason) == ("False", "PolicyRefused")
+    assert "must not be below min_replicas 5" in condition.message
 
 
 def test_a_policy_whose_events_and_rest_are_left_out_says_both() -> None:
-    """What is left of it without its events is another layer, of the same origin."""
+    """The policy without its events is another layer, of the same origin."""
     rest = Layer(WEB.layer.origin, {"mode": "scale"})
-    found = replace(DECIDED, refused=[(WEB.layer, "too many events"), (rest, "mode: above the ceiling publish")])
-    said = status_of(WEB, found, EMPTY, NOON).condition("Ready")
-    assert said is not None
-    assert said.message == "It is left out of the policy: too many events; mode: above the ceiling publish."
+    decided = replace(DECIDED, refused=[(WEB.layer, "too many events"), (rest, "mode: above the ceiling publish")])
+    condition = status_of(WEB, decided, EMPTY, NOON).condition("Ready")
+    assert condition is not None
+    assert condition.message == "It is left out of the policy: too many events; mode: above the ceiling publish."
 
 
 def test_what_annotations_state_otherwise_is_told() -> None:
     layers = [WEB.layer, Layer("annotations of HPA shop/web", {"mode": "floor"})]
-    found = replace(DECIDED, origins=leaf_origins(layers))
-    assert conditions(found)["Ready"] == ("True", "PartlyOverridden")
+    decided = replace(DECIDED, origins=leaf_origins(layers))
+    assert conditions(decided)["Ready"] == ("True", "PartlyOverridden")
 
 
 def test_a_mode_that_writes_and_is_not_enabled_is_not_ready() -> None:
-    found = Decided(recommendation(), Policy(mode="floor"), disabled=["floor"])
-    assert conditions(found)["Ready"] == ("False", "ModeNotEnabled")
+    decided = Decided(recommendation(), Policy(mode="floor"), disabled=["floor"])
+    assert conditions(decided)["Ready"] == ("False", "ModeNotEnabled")
 
 
 def test_a_mode_that_is_not_enabled_is_said_although_annotations_state_something_else() -> None:
     over = leaf_origins([WEB.layer, Layer("annotations of HPA shop/web", {"mode": "floor"})])
-    found = Decided(recommendation(), Policy(mode="floor"), origins=over, disabled=["floor"])
-    assert conditions(found)["Ready"] == ("False", "ModeNotEnabled")
+    decided = Decided(recommendation(), Policy(mode="floor"), origins=over, disabled=["floor"])
+    assert conditions(decided)["Ready"] == ("False", "ModeNotEnabled")
 
 
 def test_mode_floor_of_a_workload_without_an_hpa_is_not_ready() -> None:
     """There is nothing whose minReplicas could be raised."""
-    found = Decided(replace(recommendation(), autoscaler=""), Policy(mode="floor"))
-    assert conditions(found)["Ready"] == ("False", "NoSingleHpa")
-    assert conditions(replace(found, policy=Policy(mode="publish")))["Ready"] == ("True", "PolicyInForce")
+    decided = Decided(replace(recommendation(), autoscaler=""), Policy(mode="floor"))
+    assert conditions(decided)["Ready"] == ("False", "NoSingleHpa")
+    assert conditions(replace(decided, policy=Policy(mode="publish")))["Ready"] == ("True", "PolicyInForce")
 
 
 def test_the_last_clamp_that_changed_the_count_limits() -> None:
     clamps = (Clamp("forecast", 4, 9, "raised"), Clamp("blast radius", 9, 7, "surge 0.5"), Clamp("bounds", 7, 7, ""))
-    found = replace(DECIDED, recommendation=replace(recommendation(), clamps=clamps))
-    assert conditions(found)["Limited"] == ("True", "BlastRadius")
+    decided = replace(DECIDED, recommendation=replace(recommendation(), clamps=clamps))
+    assert conditions(decided)["Limited"] == ("True", "BlastRadius")
 
 
 def test_a_gate_that_watches() -> None:
@@ -122,16 +122,16 @@ decisions = st.builds(
 def test_instants_of_conditions_change_with_their_status_alone(first: Decided, second: Decided) -> None:
     before = status_of(WEB, first, EMPTY, NOON)
     after = status_of(WEB, second, before, NOON + timedelta(minutes=1))
-    for one in after.conditions:
-        old = before.condition(one.type)
+    for condition in after.conditions:
+        old = before.condition(condition.type)
         assert old is not None
-        assert (one.last_transition_time == old.last_transition_time) == (one.status == old.status)
+        assert (condition.last_transition_time == old.last_transition_time) == (condition.status == old.status)
 
 
 @given(decisions)
-def test_the_same_decision_later_is_the_same_status_also_as_it_comes_back_from_the_api_server(one: Decided) -> None:
-    before = msgspec.json.decode(msgspec.json.encode(status_of(WEB, one, EMPTY, NOON)), type=AutoscalerStatus)
-    later = status_of(WEB, one, before, NOON + timedelta(hours=1))
+def test_the_same_decision_later_is_the_same_status_also_as_it_comes_back_from_the_api_server(decided: Decided) -> None:
+    before = msgspec.json.decode(msgspec.json.encode(status_of(WEB, decided, EMPTY, NOON)), type=AutoscalerStatus)
+    later = status_of(WEB, decided, before, NOON + timedelta(hours=1))
     assert later == before
     assert news(before, later) == []
 
@@ -139,5 +139,5 @@ def test_the_same_decision_later_is_the_same_status_also_as_it_comes_back_from_t
 def test_events_are_for_changes_and_for_what_is_wrong_at_first() -> None:
     good, gone = status_of(WEB, DECIDED, EMPTY, NOON), status_of(WEB, Decided(None, Policy()), EMPTY, NOON)
     assert news(EMPTY, good) == []
-    assert [one.reason for one in news(EMPTY, gone)] == ["TargetNotFound"]
-    assert [one.reason for one in news(gone, good)] == ["PolicyInForce", "ForecastActing"]
+    assert [event.reason for event in news(EMPTY, gone)] == ["TargetNotFound"]
+    assert [event.reason for event in news(gone, good)] == ["PolicyInForce", "ForecastActing"]

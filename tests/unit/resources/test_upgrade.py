@@ -20,9 +20,9 @@ def versions(file: Path) -> dict[tuple[str, str], dict[str, Any]]:
     """The schema of each version of each definition."""
     definitions = yaml.safe_load_all(file.read_text(encoding="utf-8"))
     return {
-        (one["metadata"]["name"], version["name"]): version["schema"]["openAPIV3Schema"]
-        for one in definitions
-        for version in one["spec"]["versions"]
+        (definition["metadata"]["name"], version["name"]): version["schema"]["openAPIV3Schema"]
+        for definition in definitions
+        for version in definition["spec"]["versions"]
         if version["served"]
     }
 
@@ -48,12 +48,12 @@ def test_no_field_is_gone_or_of_another_type(fields_then_and_now: tuple[dict[str
     then, now = fields_then_and_now
     assert len(then) > 30
     assert then.keys() <= now.keys()
-    assert {path: one.get("type") for path, one in then.items()} == {path: now[path].get("type") for path in then}
+    assert {path: schema.get("type") for path, schema in then.items()} == {path: now[path].get("type") for path in then}
 
 
 def test_what_was_allowed_is_allowed(fields_then_and_now: tuple[dict[str, Any], dict[str, Any]]) -> None:
     then, now = fields_then_and_now
-    for path, one in then.items():
-        assert set(now[path].get("required", ())) <= set(one.get("required", ())), path
+    for path, schema in then.items():
+        assert set(now[path].get("required", ())) <= set(schema.get("required", ())), path
         if "enum" in now[path]:
-            assert set(one.get("enum", ("not listed before",))) <= set(now[path]["enum"]), path
+            assert set(schema.get("enum", ("not listed before",))) <= set(now[path]["enum"]), path

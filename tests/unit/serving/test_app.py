@@ -170,8 +170,8 @@ def test_one_name_of_two_kinds_asks_which(client: Client) -> None:
     assert answer.status_code == 409
     assert answer.headers["content-type"] == "application/problem+json"
     assert "?kind=" in answer.json()["remedy"]
-    told = client.get("/api/v1/recommendations/shop/web?kind=StatefulSet").json()
-    assert told["recommendation"]["kind"] == "StatefulSet"
+    chosen = client.get("/api/v1/recommendations/shop/web?kind=StatefulSet").json()
+    assert chosen["recommendation"]["kind"] == "StatefulSet"
 
 
 def test_a_name_with_odd_characters_is_found_percent_encoded(client: Client) -> None:

@@ -63,7 +63,7 @@ def test_a_uid_is_read_only_where_the_cluster_says_so() -> None:
 
 
 def test_settings_are_those_of_the_cluster() -> None:
-    found = front_proxy(
+    proxy = front_proxy(
         {
             "requestheader-client-ca-file": "PEM",
             "requestheader-allowed-names": '["one", ""]',
@@ -72,13 +72,13 @@ def test_settings_are_those_of_the_cluster() -> None:
             "client-ca-file": "must not matter",
         }
     )
-    assert found == FrontProxy("PEM", frozenset({"one"}), user_headers=(b"x-proxy-user",))
+    assert proxy == FrontProxy("PEM", frozenset({"one"}), user_headers=(b"x-proxy-user",))
 
 
 @pytest.mark.parametrize("text", ["", "null", "[]", '[""]'])
 def test_no_names_are_all_names(text: str) -> None:
-    found = front_proxy({"requestheader-client-ca-file": "PEM", "requestheader-allowed-names": text})
-    assert found.allowed_names == frozenset()
+    proxy = front_proxy({"requestheader-client-ca-file": "PEM", "requestheader-allowed-names": text})
+    assert proxy.allowed_names == frozenset()
 
 
 def test_settings_without_an_authority_switch_it_off() -> None:
@@ -94,7 +94,7 @@ NOON = 1_772_366_400.0
 
 
 def jwt(claims: object, header: object = {"alg": "RS256", "kid": "1"}) -> bytes:
-    parts = (base64.urlsafe_b64encode(json.dumps(one).encode()).rstrip(b"=") for one in (header, claims))
+    parts = (base64.urlsafe_b64encode(json.dumps(part).encode()).rstrip(b"=") for part in (header, claims))
     return b".".join((*parts, b"c2lnbmF0dXJl"))
 
 
@@ -112,9 +112,9 @@ def jwt(claims: object, header: object = {"alg": "RS256", "kid": "1"}) -> bytes:
     ids=["account", "no-end", "clocks-differ", "bootstrap", "opaque", "cloud", "padded"],
 )
 def test_a_token_that_an_api_server_could_accept_is_worth_a_review(token: bytes) -> None:
-    found = bearer_token([(b"authorization", b"Bearer " + token)], NOON)
-    assert found is not None
-    assert found.text == token.decode()
+    bearer = bearer_token([(b"authorization", b"Bearer " + token)], NOON)
+    assert bearer is not None
+    assert bearer.text == token.decode()
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ ROWS = (
 
 
 def window(signal: Signal, step: timedelta) -> Window:
-    """Of two of the workloads: the first had 1 core, 2, 3 ... by five minutes, the other nothing."""
+    """History of two of the workloads: the first had 1 core, 2, 3 ... by five minutes, the other nothing."""
     ids = (ROWS[2].id, ROWS[0].id)
     values = np.full((2, 200), np.nan, np.float32)
     if signal == CPU:
@@ -128,8 +128,8 @@ def test_the_columns_are_those_of_the_table(client: Client) -> None:
         assert fleet["measured"][row] == 1.235
         assert fleet["peak"][row] == 1.75
     rows = ",".join(map(str, range(len(listed))))
-    said = client.get(f"/dashboard/sentences?of=2026-03-01T12:00:00Z&rows={rows}").json()
-    assert said["messages"] == [item["replicas"]["message"] for item in listed]
+    sentences = client.get(f"/dashboard/sentences?of=2026-03-01T12:00:00Z&rows={rows}").json()
+    assert sentences["messages"] == [item["replicas"]["message"] for item in listed]
 
 
 def test_what_has_not_changed_is_not_sent_again(client: Client) -> None:
@@ -156,10 +156,10 @@ def test_however_many_sentences_are_asked_for_tables_are_read(client: Client, mo
 
     async def all_at_once() -> list[int]:
         path = "/dashboard/sentences?of=2026-03-01T12:00:00Z&rows=0"
-        asked = [asyncio.create_task(client.send("GET", path)) for _ in range(40)]
+        tasks = [asyncio.create_task(client.send("GET", path)) for _ in range(40)]
         await asyncio.to_thread(begun.wait, 10)
         await asyncio.to_thread(read.set)
-        return [answer.status_code for answer in await asyncio.gather(*asked)]
+        return [answer.status_code for answer in await asyncio.gather(*tasks)]
 
     assert asyncio.run(all_at_once()) == [200] * 40
 
@@ -259,8 +259,8 @@ def test_without_a_dashboard_nothing_is_at_the_root(tmp_path: Path) -> None:
 def test_before_the_first_table_the_page_is_there_and_its_answers_say_what_is_missing(tmp_path: Path) -> None:
     client = client_of(tmp_path / "table")
     assert client.get("/").status_code == 200
-    for asked in ("now", "fleet", "health", "nodes", "workloads/shop/Deployment/api"):
-        answer = client.get(f"/dashboard/{asked}")
+    for path in ("now", "fleet", "health", "nodes", "workloads/shop/Deployment/api"):
+        answer = client.get(f"/dashboard/{path}")
         assert (answer.status_code, list(answer.json())) == (200, ["waiting"])
         assert "no table has been published" in answer.json()["waiting"]
 
@@ -370,8 +370,8 @@ def test_prices_of_the_table_are_those_of_the_fleet_and_none_are_made_up(tmp_pat
         prices=Prices(core_hour=0.03, gib_hour=0.004, currency="EUR"),
     )
     RecordPublisher(Policies(Policy()), {"table": table}).publish(NOON, ROWS)
-    found = client_of(tmp_path / "priced").get("/dashboard/fleet").json()
-    assert found["prices"] == {"core_hour": 0.03, "gib_hour": 0.004, "currency": "EUR"}
+    fleet = client_of(tmp_path / "priced").get("/dashboard/fleet").json()
+    assert fleet["prices"] == {"core_hour": 0.03, "gib_hour": 0.004, "currency": "EUR"}
 
 
 def test_nodes_are_what_the_computing_process_wrote(tmp_path: Path) -> None:
@@ -394,8 +394,8 @@ def test_a_replica_that_copies_says_why_it_cannot_replay(tmp_path: Path) -> None
     page = Client(app)
     shown = page.get("/dashboard/workloads/shop/Deployment/api").json()
     assert (shown["what_if"], shown["what_if_refused"].startswith("this replica copies")) == (False, True)
-    for asked in ("what-if/shop/Deployment/api", "past/shop/Deployment/api?signal=cpu"):
-        refused = page.get(f"/dashboard/{asked}")
+    for path in ("what-if/shop/Deployment/api", "past/shop/Deployment/api?signal=cpu"):
+        refused = page.get(f"/dashboard/{path}")
         assert refused.status_code == 503
         assert "holds the Lease" in refused.json()["remedy"]
     assert page.get("/dashboard/now").json()["follows"] is True

@@ -18,9 +18,9 @@ def document(path: str, accept: str = "application/json") -> Any:
 
 
 def test_the_availability_probe_reads_a_resource_list() -> None:
-    found = document("/apis/external.metrics.k8s.io/v1beta1")
-    assert (found["kind"], found["groupVersion"]) == ("APIResourceList", "external.metrics.k8s.io/v1beta1")
-    assert found["resources"][-1] == {
+    listed = document("/apis/external.metrics.k8s.io/v1beta1")
+    assert (listed["kind"], listed["groupVersion"]) == ("APIResourceList", "external.metrics.k8s.io/v1beta1")
+    assert listed["resources"][-1] == {
         "name": "forecaster_demand",
         "singularName": "",
         "namespaced": True,
@@ -54,9 +54,9 @@ def test_the_aggregated_form_where_it_is_asked_for(accept: str) -> None:
     reply = DISCOVERY.answer("/apis", accept)
     assert reply is not None
     assert reply.content_type.decode() == AGGREGATED
-    found = msgspec.json.decode(reply.body)
-    assert found["kind"] == "APIGroupDiscoveryList"
-    assert found["items"][0]["versions"][0]["resources"][0]["responseKind"]["kind"] == "ExternalMetricValueList"
+    listed = msgspec.json.decode(reply.body)
+    assert listed["kind"] == "APIGroupDiscoveryList"
+    assert listed["items"][0]["versions"][0]["resources"][0]["responseKind"]["kind"] == "ExternalMetricValueList"
 
 
 @pytest.mark.parametrize(
@@ -86,6 +86,6 @@ def test_another_path_is_no_document() -> None:
 def test_openapi_is_valid_and_empty_so_that_nothing_of_the_cluster_is_disturbed() -> None:
     assert document("/openapi/v2") == {"swagger": "2.0", "info": {"title": "forecaster", "version": "v1"}, "paths": {}}
     for group, entry in document("/openapi/v3")["paths"].items():
-        found = document(entry["serverRelativeURL"])
+        described = document(entry["serverRelativeURL"])
         assert entry["serverRelativeURL"] == f"/openapi/v3/{group}"
-        assert (found["openapi"], found["paths"]) == ("3.0.0", {})
+        assert (described["openapi"], described["paths"]) == ("3.0.0", {})

@@ -71,11 +71,11 @@ def test_every_gauge_of_the_workloads_is_listed() -> None:
 def test_shares_of_pods_would_run_away_where_the_total_stays() -> None:
     """Why `type: Pods` is not offered, in the HPA's own arithmetic."""
     demand, target, published_for = 8000, 1000, 4
-    share, count, seen = demand // published_for, published_for, []
+    share, count, counts = demand // published_for, published_for, []
     for _ in range(3):  # all pods become Ready before the next table
         count = from_average(count * share, count, target, count, count, DEFAULT_TOLERANCE).replicas
-        seen.append(count)
-    assert seen == [8, 16, 32]
+        counts.append(count)
+    assert counts == [8, 16, 32]
     assert per_pod_value(demand, target, 4, DEFAULT_TOLERANCE).replicas == 8
     assert per_pod_value(demand, target, 8, DEFAULT_TOLERANCE).replicas == 8
     assert "8, then 16, then 32 pods" in EXTERNAL.read_text(encoding="utf-8")

@@ -59,7 +59,7 @@ def test_our_own_group_says_the_same(api: MetricsApi, metric: str) -> None:
     own = f"{OWN}/namespaces/shop/{metric}"
     replies = [ask(api, path, "workload=api,signal=cpu") for path in (f"{SHOP}/{metric}", own)]
     first, second = map(body, replies)
-    versions = [one.pop("apiVersion") for one in (first, second)]
+    versions = [answer.pop("apiVersion") for answer in (first, second)]
     assert (replies[0].status, first) == (replies[1].status, second)
     if replies[1].status == 200:
         assert versions == ["external.metrics.k8s.io/v1beta1", "metrics.forecaster.dev/v1beta1"]
@@ -68,8 +68,8 @@ def test_our_own_group_says_the_same(api: MetricsApi, metric: str) -> None:
 def test_an_hpa_that_sleeps_by_itself_reads_the_load_that_comes(tmp_path: Path) -> None:
     """Not the count of zero that it has: its own metric wakes it."""
     asleep = workload(replicas=0, autoscaler=hpa(Target("http_requests", TargetType.AVERAGE_VALUE, 50.0), lowest=0))
-    seen = outlooks(requests=0.0, requests_ahead=120.0)
-    row = decided(seen, of=asleep, under=policy(requests_metric="http_requests"))
+    outlook = outlooks(requests=0.0, requests_ahead=120.0)
+    row = decided(outlook, of=asleep, under=policy(requests_metric="http_requests"))
     table = table_of(tmp_path / "asleep", row)
     api = MetricsApi(lambda: (table, Moment(row.at + timedelta(seconds=20), row.at, fresh=True)))
     values = {
@@ -299,9 +299,9 @@ def test_an_object_with_several_signals_is_asked_for_one_of_them(api: MetricsApi
     assert ask(api, path, query=b"metricLabelSelector=signal%3Dmemory").status == 200
 
 
-@pytest.mark.parametrize("what", ["pods/api", "deployments.apps/none", "deployments.apps/*", "nodes/a"])
-def test_other_objects_have_no_value(api: MetricsApi, what: str) -> None:
-    assert ask(api, f"{CUSTOM}/namespaces/shop/{what}/forecaster_replicas").status in {400, 404}
+@pytest.mark.parametrize("target", ["pods/api", "deployments.apps/none", "deployments.apps/*", "nodes/a"])
+def test_other_objects_have_no_value(api: MetricsApi, target: str) -> None:
+    assert ask(api, f"{CUSTOM}/namespaces/shop/{target}/forecaster_replicas").status in {400, 404}
 
 
 def test_a_known_value_is_repeated_until_the_next_table(tmp_path: Path) -> None:
@@ -321,7 +321,7 @@ def test_a_value_that_is_no_longer_known_is_not_repeated(tmp_path: Path) -> None
     moments = iter([LATER, LATER._replace(fresh=False)])
     api = MetricsApi(lambda: (table, next(moments)))
     known, stale = (ask(api, f"{SHOP}/forecaster_replicas", "workload=web") for _ in range(2))
-    assert [body(one)["items"][0]["metricLabels"]["source"] for one in (known, stale)] == ["forecast", "last"]
+    assert [body(reply)["items"][0]["metricLabels"]["source"] for reply in (known, stale)] == ["forecast", "last"]
 
 
 def test_queries_that_nobody_sends_twice_are_not_kept(tmp_path: Path) -> None:

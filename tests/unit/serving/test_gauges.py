@@ -52,8 +52,8 @@ def text_of(table: PublishedTable) -> str:
 
 
 def test_the_text_of_a_large_fleet_is_made_on_when_the_scrape_that_asked_for_it_has_given_up(tmp_path: Path) -> None:
-    one = table(tmp_path, "counts", *(row(id=workload_id(f"web-{i}")) for i in range(120)))
-    made, entry, begun = [], one.entry, asyncio.Event()
+    served = table(tmp_path, "counts", *(row(id=workload_id(f"web-{i}")) for i in range(120)))
+    made, entry, begun = [], served.entry, asyncio.Event()
 
     def counted(number: int) -> TableEntry:
         made.append(number)
@@ -62,12 +62,12 @@ def test_the_text_of_a_large_fleet_is_made_on_when_the_scrape_that_asked_for_it_
 
     async def scraped_again() -> int:
         gauges = TableGauges()
-        scrape = asyncio.ensure_future(anext(gauges.pieces(one)))
+        scrape = asyncio.ensure_future(anext(gauges.pieces(served)))
         await begun.wait()
         scrape.cancel()
-        return len([piece async for piece in gauges.pieces(one)])
+        return len([piece async for piece in gauges.pieces(served)])
 
-    one.entry = counted  # type: ignore[method-assign]
+    served.entry = counted  # type: ignore[method-assign]
     assert asyncio.run(scraped_again()) > 0
     assert made == list(range(120))
 
@@ -85,20 +85,20 @@ def gauge(table: PublishedTable, family: str, labels: dict[str, str]) -> float |
 
 
 def test_counts_say_what_there_is_and_what_there_should_be(tmp_path: Path) -> None:
-    one = table(tmp_path, "counts")
-    assert gauge(one, "forecaster_workload_replicas", WEB) == 3
-    assert gauge(one, "forecaster_workload_recommended_replicas", WEB) == 5
-    assert gauge(one, "forecaster_forecast_peak", {**CPU, "quantile": "0.9"}) == 1.75
-    assert gauge(one, "forecaster_forecast_lead_seconds", WEB) == 180
-    assert gauge(one, "forecaster_workload_measured", CPU) == 1.234567
-    assert gauge(one, "forecaster_workload_sampled_timestamp_seconds", CPU) == 1772366400
+    served = table(tmp_path, "counts")
+    assert gauge(served, "forecaster_workload_replicas", WEB) == 3
+    assert gauge(served, "forecaster_workload_recommended_replicas", WEB) == 5
+    assert gauge(served, "forecaster_forecast_peak", {**CPU, "quantile": "0.9"}) == 1.75
+    assert gauge(served, "forecaster_forecast_lead_seconds", WEB) == 180
+    assert gauge(served, "forecaster_workload_measured", CPU) == 1.234567
+    assert gauge(served, "forecaster_workload_sampled_timestamp_seconds", CPU) == 1772366400
 
 
 def test_the_offer_has_the_names_of_the_external_metrics(tmp_path: Path) -> None:
-    one = table(tmp_path, "counts")
-    assert gauge(one, "forecaster_demand", CPU) == 1.75
-    assert gauge(one, "forecaster_replicas", WEB) == 5
-    assert gauge(one, "forecaster_floor", WEB) == 5
+    served = table(tmp_path, "counts")
+    assert gauge(served, "forecaster_demand", CPU) == 1.75
+    assert gauge(served, "forecaster_replicas", WEB) == 5
+    assert gauge(served, "forecaster_floor", WEB) == 5
 
 
 def test_a_workload_that_is_only_observed_has_nothing_to_scale_by(tmp_path: Path) -> None:
@@ -120,14 +120,14 @@ def test_what_is_not_known_has_no_series(tmp_path: Path) -> None:
 
 
 def test_all_adds_quantiles_verdict_and_error(tmp_path: Path) -> None:
-    one = table(tmp_path, "all")
-    assert gauge(one, "forecaster_forecast_peak", {**CPU, "quantile": "0.1"}) == 1.1
-    assert gauge(one, "forecaster_forecast_peak", {**CPU, "quantile": "0.5"}) == 1.4
-    assert gauge(one, "forecaster_forecast_peak", {**CPU, "quantile": "0.95"}) == 1.9
-    assert gauge(one, "forecaster_workload_verdict", {**WEB, "verdict": "up", "reason": "forecast"}) == 1
-    assert gauge(one, "forecaster_forecast_coverage_ratio", CPU) == 0.8
-    assert gauge(one, "forecaster_forecast_coverage_aim_ratio", CPU) == 0.85
-    assert gauge(one, "forecaster_forecast_error_ratio", CPU) == 0.12
+    served = table(tmp_path, "all")
+    assert gauge(served, "forecaster_forecast_peak", {**CPU, "quantile": "0.1"}) == 1.1
+    assert gauge(served, "forecaster_forecast_peak", {**CPU, "quantile": "0.5"}) == 1.4
+    assert gauge(served, "forecaster_forecast_peak", {**CPU, "quantile": "0.95"}) == 1.9
+    assert gauge(served, "forecaster_workload_verdict", {**WEB, "verdict": "up", "reason": "forecast"}) == 1
+    assert gauge(served, "forecaster_forecast_coverage_ratio", CPU) == 0.8
+    assert gauge(served, "forecaster_forecast_coverage_aim_ratio", CPU) == 0.85
+    assert gauge(served, "forecaster_forecast_error_ratio", CPU) == 0.12
 
 
 @pytest.mark.parametrize(("level", "series"), [("none", 0), ("counts", 9), ("all", 16)])
@@ -144,16 +144,16 @@ def test_a_family_is_one_block_however_many_workloads_there_are(tmp_path: Path) 
 
 def test_odd_names_are_escaped(tmp_path: Path) -> None:
     odd = row(id=workload_id('a"b\\c\nd'))
-    one = table(tmp_path, "counts", odd)
-    assert gauge(one, "forecaster_workload_replicas", {**WEB, "workload": 'a"b\\c\nd'}) == 3
+    served = table(tmp_path, "counts", odd)
+    assert gauge(served, "forecaster_workload_replicas", {**WEB, "workload": 'a"b\\c\nd'}) == 3
 
 
 def test_the_text_is_made_once_a_table(tmp_path: Path) -> None:
-    async def twice(one: PublishedTable) -> tuple[int, int]:
+    async def twice(served: PublishedTable) -> tuple[int, int]:
         gauges = TableGauges()
-        first = [piece async for piece in gauges.pieces(one)]
-        one.columns["current"] = []
-        return len(b"".join(first)), len(b"".join([piece async for piece in gauges.pieces(one)]))
+        first = [piece async for piece in gauges.pieces(served)]
+        served.columns["current"] = []
+        return len(b"".join(first)), len(b"".join([piece async for piece in gauges.pieces(served)]))
 
     first, second = asyncio.run(twice(table(tmp_path, "counts")))
     assert first == second > 0

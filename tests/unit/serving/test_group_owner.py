@@ -23,7 +23,7 @@ def registered(namespace: str, name: str) -> ApiService:
 
 
 @pytest.mark.parametrize(
-    ("found", "owner"),
+    ("service", "owner"),
     [
         (None, GroupOwner.NONE),
         (ApiService(), GroupOwner.NONE),
@@ -33,14 +33,14 @@ def registered(namespace: str, name: str) -> ApiService:
     ],
     ids=["absent", "local", "ours", "keda", "same name elsewhere"],
 )
-def test_a_group_belongs_to_the_service_of_its_registration(found: ApiService | None, owner: GroupOwner) -> None:
-    assert owner_of(found, OURS) is owner
+def test_a_group_belongs_to_the_service_of_its_registration(service: ApiService | None, owner: GroupOwner) -> None:
+    assert owner_of(service, OURS) is owner
 
 
 def test_who_is_served_by_another_one_is_told_what_to_do() -> None:
-    said = advice(GROUP, registered("keda", "adapter"), OURS)
-    assert "keda/adapter" in said
-    assert "serving.secure.upstream" in said
+    text = advice(GROUP, registered("keda", "adapter"), OURS)
+    assert "keda/adapter" in text
+    assert "serving.secure.upstream" in text
     assert advice(GROUP, registered("autoscaling", "forecaster"), OURS) == ""
     assert advice(GROUP, None, OURS) == ""
 
@@ -62,15 +62,15 @@ class Cluster:
 
 
 def test_the_watch_tells_once_it_looks_and_only_reads() -> None:
-    cluster, told = Cluster(), []
-    watch = GroupOwnerWatch(cluster, OURS, [GROUP], told.append)
+    cluster, notices = Cluster(), []
+    watch = GroupOwnerWatch(cluster, OURS, [GROUP], notices.append)
     assert watch.owners == {GROUP: GroupOwner.UNKNOWN}
     asyncio.run(watch.refresh())
     assert watch.owners == {GROUP: GroupOwner.NONE}
     cluster.found[GROUP] = registered("keda", "adapter").spec.service
     asyncio.run(watch.refresh())
     assert watch.owners == {GROUP: GroupOwner.OTHER}
-    assert len(told) == 1
+    assert len(notices) == 1
 
 
 def test_an_answer_that_we_may_not_read_is_not_nobody() -> None:

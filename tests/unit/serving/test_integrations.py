@@ -45,8 +45,8 @@ def client(folder: Path, *rows: Recommendation, mode: str = "publish") -> Client
     return Client(Starlette(routes=seams.routes(), exception_handlers={ProblemError: answer_problem}))
 
 
-def webhook(folder: Path, asked: Any = ASKED, *rows: Recommendation) -> httpx.Response:
-    return client(folder, *rows).post(WATERMARK, json.dumps(asked).encode())
+def webhook(folder: Path, question: Any = ASKED, *rows: Recommendation) -> httpx.Response:
+    return client(folder, *rows).post(WATERMARK, json.dumps(question).encode())
 
 
 class TestWatermark:
@@ -94,9 +94,13 @@ class TestWatermark:
 
 class TestKapacity:
     def test_the_config_map_is_what_kubectl_applies(self, tmp_path: Path) -> None:
-        found = client(tmp_path).get(f"{WEB}/kapacity/web-portrait").json()
-        assert found["metadata"] == {"name": "web-portrait-result", "namespace": "shop"}
-        assert (found["apiVersion"], found["kind"], found["data"]["type"]) == ("v1", "ConfigMap", "TimeSeries")
+        config_map = client(tmp_path).get(f"{WEB}/kapacity/web-portrait").json()
+        assert config_map["metadata"] == {"name": "web-portrait-result", "namespace": "shop"}
+        assert (config_map["apiVersion"], config_map["kind"], config_map["data"]["type"]) == (
+            "v1",
+            "ConfigMap",
+            "TimeSeries",
+        )
 
     def test_the_offered_count_stands_at_now_for_five_minutes(self, tmp_path: Path) -> None:
         data = client(tmp_path).get(f"{WEB}/kapacity/web").json()["data"]

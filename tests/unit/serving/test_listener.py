@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 def test_a_new_certificate_is_the_same_trust_and_a_new_authority_is_not(tmp_path: Path) -> None:
-    ours = Authority(tmp_path / "ours", "ours")
+    own = Authority(tmp_path / "ours", "ours")
     old, new = (Authority(tmp_path / name, name) for name in ("old", "new"))
-    first, second = ours.issue("first", "localhost"), ours.issue("second", "localhost")
+    first, second = own.issue("first", "localhost"), own.issue("second", "localhost")
     before = server_context(*first, old.certificate.read_text())
     assert same_trust(before, server_context(*second, old.certificate.read_text()))
     assert not same_trust(before, server_context(*first, new.certificate.read_text()))
@@ -34,7 +34,7 @@ class Unread(asyncio.Transport):
         """Its next requests wait."""
 
     def close(self) -> None:
-        """It has gone."""
+        """The connection has gone."""
 
 
 async def never(_scope: Any, _receive: Any, _send: Any) -> None:
@@ -45,14 +45,14 @@ async def waits_for_a_reader() -> tuple[bool, bool]:
     """Whether a connection is overdue that asks for more instead of reading its answer: at once, and later."""
     connection = Connection(_config(never), ServerState(), {}, secure=False, refused=lambda _why, _peer: None)
     connection.connection_made(Unread())
-    asked = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
-    connection.data_received(asked)
+    request = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
+    connection.data_received(request)
     connection.pause_writing()
-    connection.data_received(asked)
+    connection.data_received(request)
     now = connection.loop.time()
-    found = connection.overdue(now), connection.overdue(now + PATIENCE_SECONDS + 1)
+    overdue = connection.overdue(now), connection.overdue(now + PATIENCE_SECONDS + 1)
     connection.connection_lost(None)
-    return found
+    return overdue
 
 
 def test_a_client_that_asks_again_instead_of_reading_is_not_waited_for_for_ever() -> None:

@@ -55,12 +55,12 @@ def review(pod: dict[str, Any], namespace: str = "shop") -> bytes:
 
 
 async def rollout(admission: NewPodAdmission, file: SlowFile) -> tuple[HttpReply, list[HttpReply]]:
-    """What one pod too many is answered, and then all others, while the loop goes on."""
-    asked = [asyncio.create_task(admission.answered("POST", review(web()))) for _ in range(new_pods.MAX_WAITING)]
+    """Answers to one pod too many, and then to all others, while the loop goes on."""
+    waiting = [asyncio.create_task(admission.answered("POST", review(web()))) for _ in range(new_pods.MAX_WAITING)]
     await asyncio.sleep(0)
     refused = await asyncio.wait_for(admission.answered("POST", review(web())), PATIENCE)
     file.free.set()
-    return refused, await asyncio.gather(*asked)
+    return refused, await asyncio.gather(*waiting)
 
 
 def test_a_container_whose_name_is_no_text_is_answered_too(tmp_path: Path) -> None:
@@ -78,7 +78,7 @@ def test_pods_wait_beside_the_loop_and_one_too_many_is_made_as_it_is() -> None:
     admission = NewPodAdmission(cast("NewPodsFile", file), lambda: NOON)
     refused, answered = asyncio.run(rollout(admission, file))
     assert refused.status == 503
-    assert [one.status for one in answered] == [200] * new_pods.MAX_WAITING
+    assert [reply.status for reply in answered] == [200] * new_pods.MAX_WAITING
     assert admission.outcomes == {"busy": 1, "not-known": new_pods.MAX_WAITING}
 
 
@@ -136,13 +136,13 @@ def test_whoever_asks_without_end_has_a_share_of_the_process_and_the_metrics_the
 def test_a_namespace_that_asks_without_end_waits_and_takes_no_answer_from_others() -> None:
     admission = NewPodAdmission(cast("NewPodsFile", DearFile()), lambda: NOON, credit=0.0)
 
-    async def asked(namespace: str) -> tuple[int, float]:
+    async def ask(namespace: str) -> tuple[int, float]:
         began = time.monotonic()
         answered = await admission.answered("POST", review(web(), namespace))
         return answered.status, time.monotonic() - began
 
     async def story() -> list[tuple[int, float]]:
-        return [await asked("shop"), *await asyncio.gather(asked("shop"), asked("other"))]
+        return [await ask("shop"), *await asyncio.gather(ask("shop"), ask("other"))]
 
     (first, _), (again, waited), (other, _) = asyncio.run(story())
     assert (first, again, other) == (200, 503, 200)

@@ -1,4 +1,4 @@
-"""What the OpenAPI document promises is what is answered, to whatever is asked."""
+"""Answers keep the promises of the OpenAPI document, whatever is asked."""
 
 from __future__ import annotations
 

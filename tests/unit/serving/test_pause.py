@@ -94,8 +94,8 @@ def test_a_user_pauses_and_resumes_and_the_lease_says_who(tmp_path: Path) -> Non
 
 
 def test_the_right_is_a_verb_of_its_own() -> None:
-    asked = needed_right("PUT", "/dashboard/pause")
-    assert (asked.verb, asked.path) == ("put", "/dashboard/pause")
+    right = needed_right("PUT", "/dashboard/pause")
+    assert (right.verb, right.path) == ("put", "/dashboard/pause")
     assert needed_right("GET", "/dashboard/pause").verb == "get"
 
 

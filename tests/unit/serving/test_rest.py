@@ -59,7 +59,7 @@ def test_a_small_namespace_of_a_large_fleet_is_listed_without_a_look_at_the_othe
     fleet = CountedEntries()
     rows, token = page(fleet, parse_query({"namespace": "shop", "limit": "2"}))
     rest, end = page(fleet, parse_query({"namespace": "shop", "continue": token or ""}))
-    assert ([one.name for one in (*rows, *rest)], end) == (["00000", "00001", "00002"], None)
+    assert ([entry.name for entry in (*rows, *rest)], end) == (["00000", "00001", "00002"], None)
     assert page(fleet, parse_query({"namespace": "nowhere"})) == ([], None)
     assert fleet.looks < 100
 

@@ -103,7 +103,7 @@ def test_a_failure_is_the_answer_of_all_that_wait_and_not_kept() -> None:
         cache = cache_of(reviews)
         reviews.failing = True
         answers = await asyncio.gather(*[cache.of("a", "eve") for _ in range(3)], return_exceptions=True)
-        assert all(isinstance(one, OSError) for one in answers)
+        assert all(isinstance(answer, OSError) for answer in answers)
         reviews.failing = False
         assert await cache.of("a", "eve") == 2
 
@@ -133,8 +133,8 @@ def test_callers_take_turns_however_many_reviews_one_of_them_has_open() -> None:
         reviews = Reviews()
         reviews.go.clear()
         cache = ReviewCache(reviews, HOLD, ReviewTurns(1, 64), Clock())
-        asked = [("eve-1", "eve"), ("eve-2", "eve"), ("eve-3", "eve"), ("hpa", "hpa"), ("ann", "ann")]
-        waiting = [asyncio.create_task(cache.of(*one)) for one in asked]
+        callers = [("eve-1", "eve"), ("eve-2", "eve"), ("eve-3", "eve"), ("hpa", "hpa"), ("ann", "ann")]
+        waiting = [asyncio.create_task(cache.of(*caller)) for caller in callers]
         await settle()
         reviews.go.set()
         await asyncio.gather(*waiting)

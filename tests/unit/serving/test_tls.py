@@ -20,9 +20,9 @@ def authority(tmp_path: Path) -> Authority:
 
 @pytest.fixture
 def certificates(authority: Authority) -> ServingCertificates:
-    found = ServingCertificates(*authority.issue("serving", "localhost"))
-    found.refresh()
-    return found
+    built = ServingCertificates(*authority.issue("serving", "localhost"))
+    built.refresh()
+    return built
 
 
 def test_a_context_stays_while_nothing_changes(certificates: ServingCertificates) -> None:

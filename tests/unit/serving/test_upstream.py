@@ -44,7 +44,7 @@ def previous(adapter: Adapter, learned: list[Discovery] | None = None, clock: Cl
 
 
 @pytest.mark.parametrize(
-    ("request_", "theirs"),
+    ("request_", "belongs"),
     [
         (QUEUE, True),
         (ApiRequest("GET", f"{SHOP}/forecaster_demand"), False),
@@ -55,8 +55,8 @@ def previous(adapter: Adapter, learned: list[Discovery] | None = None, clock: Cl
         (ApiRequest("GET", "/apis/custom.metrics.k8s.io/v1beta2/namespaces/shop/deployments.apps/web/x"), False),
     ],
 )
-def test_values_of_other_names_are_the_adapters(request_: ApiRequest, theirs: bool) -> None:  # noqa: FBT001
-    assert previous(Adapter()).has(request_) is theirs
+def test_values_of_other_names_are_the_adapters(request_: ApiRequest, belongs: bool) -> None:  # noqa: FBT001
+    assert previous(Adapter()).has(request_) is belongs
 
 
 def test_a_request_goes_on_as_it_came_and_so_does_the_answer() -> None:
@@ -71,25 +71,25 @@ def test_a_request_goes_on_as_it_came_and_so_does_the_answer() -> None:
 def test_odd_names_are_spelled_so_that_they_stay_one_name(metric: str) -> None:
     adapter = Adapter()
     asyncio.run(previous(adapter).answer(ApiRequest("GET", f"{SHOP}/{metric}", b"a=b c\r\n")))
-    (asked,) = adapter.asked
-    path, _, query = asked.removeprefix("GET ").partition("?")
+    (request,) = adapter.asked
+    path, _, query = request.removeprefix("GET ").partition("?")
     assert path.count("/") == SHOP.count("/") + 1
-    assert asked.isascii()
-    assert asked.removeprefix("GET ").isprintable()
+    assert request.isascii()
+    assert request.removeprefix("GET ").isprintable()
     assert " " not in path + query
 
 
 def test_an_adapter_that_is_away_is_left_alone_for_a_while() -> None:
     adapter, clock = Adapter(), Clock()
     adapter.answer = None
-    asked = previous(adapter, clock=clock)
-    statuses = [asyncio.run(asked.answer(QUEUE)).status for _ in range(FAILURES + 3)]
+    upstream = previous(adapter, clock=clock)
+    statuses = [asyncio.run(upstream.answer(QUEUE)).status for _ in range(FAILURES + 3)]
     assert statuses == [503] * len(statuses)
     assert len(adapter.asked) == FAILURES
     adapter.answer = RawAnswer(200, b"{}", "application/json")
     clock.now = PAUSE_SECONDS + 1
-    assert asyncio.run(asked.answer(QUEUE)).status == 200
-    assert asyncio.run(asked.answer(QUEUE)).status == 200
+    assert asyncio.run(upstream.answer(QUEUE)).status == 200
+    assert asyncio.run(upstream.answer(QUEUE)).status == 200
 
 
 def test_after_the_pause_one_request_tries_and_the_others_wait_for_it() -> None:
@@ -104,15 +104,15 @@ def test_discovery_lists_both() -> None:
     adapter, learned = Adapter(), []
     resources = [{"name": "s0-queue"}, {"name": "forecaster_demand"}, {"name": 7}, {}]
     adapter.answer = RawAnswer(200, json.dumps({"resources": resources}).encode(), "application/json")
-    asked = previous(adapter, learned)
-    asyncio.run(asked.refresh())
-    asyncio.run(asked.refresh())
-    (found,) = learned
-    reply = found.answer("/apis/external.metrics.k8s.io/v1beta1")
+    upstream = previous(adapter, learned)
+    asyncio.run(upstream.refresh())
+    asyncio.run(upstream.refresh())
+    (discovery,) = learned
+    reply = discovery.answer("/apis/external.metrics.k8s.io/v1beta1")
     assert reply is not None
-    names = [one["name"] for one in json.loads(reply.body)["resources"]]
+    names = [resource["name"] for resource in json.loads(reply.body)["resources"]]
     assert names == ["s0-queue", "forecaster_floor", "forecaster_replicas", "forecaster_demand"]
-    own = found.answer("/apis/metrics.forecaster.dev/v1beta1")
+    own = discovery.answer("/apis/metrics.forecaster.dev/v1beta1")
     assert own is not None
     assert "s0-queue" not in own.body.decode()
 
@@ -128,11 +128,11 @@ def test_a_discovery_that_is_not_understood_changes_nothing(answer: RawAnswer | 
 
 
 def test_why_the_adapter_fails_is_reported() -> None:
-    adapter, told = Adapter(), list[str]()
-    upstream = UpstreamAdapter(adapter, [].append, Clock(), told.append)
+    adapter, faults = Adapter(), list[str]()
+    upstream = UpstreamAdapter(adapter, [].append, Clock(), faults.append)
     adapter.answer = None
     assert asyncio.run(upstream.answer(QUEUE)).status == 503
     adapter.answer = RawAnswer(502, b"", "text/plain")
     assert asyncio.run(upstream.answer(QUEUE)).status == 502
     asyncio.run(upstream.refresh())
-    assert told == ["timed out", "it answered 502", "it answered 502"]
+    assert faults == ["timed out", "it answered 502", "it answered 502"]

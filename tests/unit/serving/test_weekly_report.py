@@ -42,7 +42,7 @@ def test_the_newest_page_is_served_with_its_figures(tmp_path: Path) -> None:
 
 
 def test_only_the_script_of_the_page_itself_may_run() -> None:
-    """It comes last; what a name might have smuggled in before it does not run."""
+    """The page's script comes last; what a name might have smuggled in before it does not run."""
     page = document("A week", [])
     smuggled = page.replace("<main>", "<main><script>alert(1)</script>")
     assert policy_of(smuggled.encode()) == policy_of(page.encode())

@@ -19,7 +19,7 @@ DEAD = "import sys; sys.stdin.readline()"
 REFUSES = 'import sys\nfor line in sys.stdin: print(\'{"refused":"no HPA"}\', flush=True)'
 
 
-def told(program: str, story: Callable[[WhatIfProcess], Awaitable[None]]) -> None:
+def run_story(program: str, story: Callable[[WhatIfProcess], Awaitable[None]]) -> None:
     async def play() -> None:
         process = WhatIfProcess("socket", (sys.executable, "-c", program))
         try:
@@ -37,7 +37,7 @@ def test_questions_are_answered_one_after_the_other_by_one_process() -> None:
         assert await asyncio.gather(process.ask(b"two", "me"), process.ask(b"three", "me")) == [b"two!\n", b"three!\n"]
         assert process.process is first
 
-    told(ECHO, story)
+    run_story(ECHO, story)
 
 
 def test_one_may_wait_and_a_third_is_refused() -> None:
@@ -47,7 +47,7 @@ def test_one_may_wait_and_a_third_is_refused() -> None:
         assert isinstance(answers[2], ProblemError)
         assert answers[2].problem.status == 429
 
-    told(ECHO, story)
+    run_story(ECHO, story)
 
 
 def test_a_process_that_was_killed_between_two_questions_is_started_anew() -> None:
@@ -58,7 +58,7 @@ def test_a_process_that_was_killed_between_two_questions_is_started_anew() -> No
         await process.process.wait()
         assert await process.ask(b"two", "me") == b"two!\n"
 
-    told(ECHO, story)
+    run_story(ECHO, story)
 
 
 def test_a_process_that_cannot_be_started_is_not_called_slow() -> None:
@@ -76,11 +76,11 @@ def test_a_process_that_ends_is_told_and_started_anew() -> None:
                 await process.ask(b"x", "me")
             assert process.process is None
 
-    told(DEAD, story)
+    run_story(DEAD, story)
 
 
 def test_a_process_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The one that loads what it needs has more time than the one that has answered."""
+    """A process that loads what it needs has more time than a process that has answered."""
     monkeypatch.setattr("forecaster.serving.what_if.ANSWER_SECONDS", 0.05)
 
     async def story(process: WhatIfProcess) -> None:
@@ -92,7 +92,9 @@ def test_a_process_that_hangs_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(ProblemError, match="in time"):
             await process.ask(b"x", "me")
 
-    told("import sys, time; time.sleep(0.1); print(sys.stdin.readline(), end='', flush=True); sys.stdin.read()", story)
+    run_story(
+        "import sys, time; time.sleep(0.1); print(sys.stdin.readline(), end='', flush=True); sys.stdin.read()", story
+    )
 
 
 def test_a_reader_who_leaves_takes_no_answer_from_the_next() -> None:
@@ -104,7 +106,7 @@ def test_a_reader_who_leaves_takes_no_answer_from_the_next() -> None:
         await asyncio.gather(left, return_exceptions=True)
         assert await process.ask(b"next", "me") == b"next!\n"
 
-    told(ECHO, story)
+    run_story(ECHO, story)
 
 
 def test_it_ends_when_nobody_asks_any_more(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -117,7 +119,7 @@ def test_it_ends_when_nobody_asks_any_more(monkeypatch: pytest.MonkeyPatch) -> N
         assert await child.wait() == 0
         assert process.process is None
 
-    told(ECHO, story)
+    run_story(ECHO, story)
 
 
 def test_a_refusal_is_a_problem() -> None:
@@ -126,7 +128,7 @@ def test_a_refusal_is_a_problem() -> None:
             await process.ask(b"x", "me")
         assert refused.value.problem.status == 422
 
-    told(REFUSES, story)
+    run_story(REFUSES, story)
 
 
 def test_each_caller_has_a_limit_of_its_own() -> None:

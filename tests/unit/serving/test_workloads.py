@@ -63,7 +63,7 @@ def test_a_forecast_step_by_step_has_an_age_of_its_own(tmp_path: Path) -> None:
     }
     assert memory["path"] is None
     other = client.get(WEB.replace("web", "other") + "/forecasts").json()["forecasts"]
-    assert [one["path"] for one in other] == [None, None, None]
+    assert [forecast["path"] for forecast in other] == [None, None, None]
 
 
 def test_a_signal_without_a_forecast_has_no_quantiles(client: Client) -> None:

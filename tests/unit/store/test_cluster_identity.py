@@ -22,8 +22,8 @@ HERE = ClusterIdentity(frozenset({"1700000000"}), frozenset({"cluster=a"}))
 CONFIG = "global:\n  external_labels:\n    cluster: a\n    prometheus_replica: prometheus-0\n"
 
 
-def prometheus(asked: Asked) -> Reply:
-    if asked.path.endswith("/status/config"):
+def prometheus(request: Asked) -> Reply:
+    if request.path.endswith("/status/config"):
         return Reply(body=msgspec.json.encode({"status": "success", "data": {"yaml": CONFIG}}))
     return vector(({"namespace": "kube-system", "instance": "ksm-0"}, "1700000000"))
 
@@ -54,7 +54,7 @@ def test_only_the_section_with_the_labels_is_read_whatever_its_form(config: str,
 
 
 def test_jobs_of_a_configuration_are_not_parsed() -> None:
-    """Those of a large cluster have a hundred thousand lines, and a start waits for ten seconds only."""
+    """Jobs of a large cluster have a hundred thousand lines, and a start waits for ten seconds only."""
     assert external_labels(CONFIG + "scrape_configs:\n- {job_name: never closed\n") == external_labels(CONFIG)
 
 

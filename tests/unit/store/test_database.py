@@ -56,7 +56,7 @@ def test_a_file_in_the_place_of_a_server_is_refused() -> None:
 
 
 def test_while_the_file_of_an_address_is_replaced_the_last_one_counts(tmp_path: Path) -> None:
-    """What is there for a moment is no address; the failure before it is that of a file that is no database."""
+    """An empty file is no address for the moment; the failure before it is that of a file that is no database."""
     ledger = tmp_path / "ledger.db"
     ledger.write_text("no database")
     addresses = iter([f"sqlite:///{ledger}", ""])

@@ -18,9 +18,9 @@ ARRAYS = {"cpu": np.arange(6.0).reshape(1, 2, 3)}
 def test_what_was_put_is_there(tmp_path: Path) -> None:
     cache = ForecastFiles(tmp_path / "new")
     cache.put("key", ARRAYS)
-    found = cache.get("key")
-    assert found is not None
-    assert np.array_equal(found["cpu"], ARRAYS["cpu"])
+    arrays = cache.get("key")
+    assert arrays is not None
+    assert np.array_equal(arrays["cpu"], ARRAYS["cpu"])
 
 
 def test_what_was_never_put_is_not(tmp_path: Path) -> None:

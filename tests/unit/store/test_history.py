@@ -34,44 +34,44 @@ def test_at_the_start_minutes_are_asked_first_and_the_weeks_only_where_minutes_d
 
 
 def test_after_the_back_fill_nothing_is_missing_anywhere() -> None:
-    kept = history()
-    for gap in kept.gaps(NOON):
-        kept.write(answer(gap))
-    assert kept.gaps(NOON) == []
-    assert np.isfinite(kept.window(CPU, MINUTE).values).all()
-    assert np.isfinite(kept.window(CPU, FIVE_MINUTES).values).all()
+    store = history()
+    for gap in store.gaps(NOON):
+        store.write(answer(gap))
+    assert store.gaps(NOON) == []
+    assert np.isfinite(store.window(CPU, MINUTE).values).all()
+    assert np.isfinite(store.window(CPU, FIVE_MINUTES).values).all()
 
 
 def test_in_the_steady_state_one_new_minute_is_asked_for() -> None:
-    kept = history()
-    for gap in kept.gaps(NOON):
-        kept.write(answer(gap))
-    assert kept.gaps(at(1)) == [Gap(CPU, at(1), at(1), MINUTE)]
+    store = history()
+    for gap in store.gaps(NOON):
+        store.write(answer(gap))
+    assert store.gaps(at(1)) == [Gap(CPU, at(1), at(1), MINUTE)]
 
 
 def test_an_instant_that_failed_is_asked_for_again_with_the_next_one() -> None:
-    kept = history()
-    for gap in kept.gaps(NOON):
-        kept.write(answer(gap))
-    kept.gaps(at(1))
-    assert kept.gaps(at(2)) == [Gap(CPU, at(1), at(2), MINUTE)]
+    store = history()
+    for gap in store.gaps(NOON):
+        store.write(answer(gap))
+    store.gaps(at(1))
+    assert store.gaps(at(2)) == [Gap(CPU, at(1), at(2), MINUTE)]
 
 
 @pytest.mark.parametrize("outage", [20, 40, 200, 3000])
 def test_after_an_outage_everything_within_the_windows_comes_back(outage: int) -> None:
-    kept = history()
-    for gap in kept.gaps(NOON):
-        kept.write(answer(gap))
-    for gap in kept.gaps(at(outage)):
-        kept.write(answer(gap, 2.0))
-    assert kept.gaps(at(outage)) == []
-    assert np.isfinite(kept.window(CPU, FIVE_MINUTES).values).all()
+    store = history()
+    for gap in store.gaps(NOON):
+        store.write(answer(gap))
+    for gap in store.gaps(at(outage)):
+        store.write(answer(gap, 2.0))
+    assert store.gaps(at(outage)) == []
+    assert np.isfinite(store.window(CPU, FIVE_MINUTES).values).all()
 
 
 def five_minute_point(*minutes: float) -> float:
-    kept = history(at(5))
-    kept.write(Block(CPU, (WEB,), at(1), MINUTE, np.array([minutes])))
-    return float(kept.window(CPU, FIVE_MINUTES).values[0, -1])
+    store = history(at(5))
+    store.write(Block(CPU, (WEB,), at(1), MINUTE, np.array([minutes])))
+    return float(store.window(CPU, FIVE_MINUTES).values[0, -1])
 
 
 def test_a_five_minute_point_is_the_mean_of_the_five_minutes_that_end_with_it() -> None:
@@ -83,40 +83,40 @@ def test_three_of_five_minutes_are_enough() -> None:
 
 
 def test_two_of_five_minutes_are_not() -> None:
-    kept = history(at(5))
-    kept.write(Block(CPU, (WEB,), at(1), MINUTE, np.array([[1.0, np.nan, np.nan, np.nan, 1.0]])))
-    assert kept.window(CPU, FIVE_MINUTES).keys == ()
+    store = history(at(5))
+    store.write(Block(CPU, (WEB,), at(1), MINUTE, np.array([[1.0, np.nan, np.nan, np.nan, 1.0]])))
+    assert store.window(CPU, FIVE_MINUTES).keys == ()
 
 
 def test_a_late_minute_completes_its_five_minute_point() -> None:
-    kept = history(at(5))
-    kept.write(Block(CPU, (WEB,), at(1), MINUTE, np.array([[1.0, 1.0]])))
-    kept.write(Block(CPU, (WEB,), at(4), MINUTE, np.array([[1.0, 1.0]])))
-    assert kept.window(CPU, FIVE_MINUTES).keys == ()
-    kept.write(Block(CPU, (WEB,), at(3), MINUTE, np.array([[6.0]])))
-    assert kept.window(CPU, FIVE_MINUTES).values[0, -1] == 2.0
+    store = history(at(5))
+    store.write(Block(CPU, (WEB,), at(1), MINUTE, np.array([[1.0, 1.0]])))
+    store.write(Block(CPU, (WEB,), at(4), MINUTE, np.array([[1.0, 1.0]])))
+    assert store.window(CPU, FIVE_MINUTES).keys == ()
+    store.write(Block(CPU, (WEB,), at(3), MINUTE, np.array([[6.0]])))
+    assert store.window(CPU, FIVE_MINUTES).values[0, -1] == 2.0
 
 
 def test_workloads_without_samples_give_their_memory_back() -> None:
-    kept = HistoryStore([CPU], SETTINGS.model_copy(update={"forget_after": timedelta(hours=1)}), now=NOON)
-    kept.write(Block(CPU, (WEB,), NOON, FIVE_MINUTES, np.array([[1.0]])))
-    kept.gaps(at(55))
-    assert kept.forget() == 0
-    kept.gaps(at(65))
-    assert kept.forget() == 1
+    store = HistoryStore([CPU], SETTINGS.model_copy(update={"forget_after": timedelta(hours=1)}), now=NOON)
+    store.write(Block(CPU, (WEB,), NOON, FIVE_MINUTES, np.array([[1.0]])))
+    store.gaps(at(55))
+    assert store.forget() == 0
+    store.gaps(at(65))
+    assert store.forget() == 1
 
 
 def test_a_signal_that_no_workload_has_is_answered_and_stays_empty() -> None:
-    kept = history()
-    for gap in kept.gaps(NOON):
-        kept.write(Block(gap.signal, (), gap.start, gap.step, np.empty((0, gap.columns))))
-    assert kept.gaps(NOON) == []
-    assert kept.window(CPU, FIVE_MINUTES).keys == ()
+    store = history()
+    for gap in store.gaps(NOON):
+        store.write(Block(gap.signal, (), gap.start, gap.step, np.empty((0, gap.columns))))
+    assert store.gaps(NOON) == []
+    assert store.window(CPU, FIVE_MINUTES).keys == ()
 
 
 def test_what_is_left_of_the_back_fill_is_counted() -> None:
-    kept = history()
-    assert kept.missing(CPU) == 30 + 288 - 6
-    for gap in kept.gaps(NOON):
-        kept.write(answer(gap))
-    assert kept.missing(CPU) == 0
+    store = history()
+    assert store.missing(CPU) == 30 + 288 - 6
+    for gap in store.gaps(NOON):
+        store.write(answer(gap))
+    assert store.missing(CPU) == 0

@@ -30,7 +30,7 @@ def test_what_was_signed_is_read_back_and_older_programs_read_it_too() -> None:
 
 
 @pytest.mark.parametrize(
-    ("content", "what", "beside"),
+    ("content", "name", "beside"),
     [
         (keys(OLD).signed(STATE, "shard 3", b"").replace(b'"version":3', b'"version":4'), "shard 3", b""),
         (keys(OLD).signed(STATE, "shard 2", b""), "shard 3", b""),
@@ -43,9 +43,9 @@ def test_what_was_signed_is_read_back_and_older_programs_read_it_too() -> None:
     ],
     ids=["edited", "moved", "beside", "another key", "unsigned", "cut off", "no text", "nothing"],
 )
-def test_anything_else_is_refused_by_its_name(content: bytes, what: str, beside: bytes) -> None:
+def test_anything_else_is_refused_by_its_name(content: bytes, name: str, beside: bytes) -> None:
     with pytest.raises(StoreError, match=r"state of shard 3 was not signed .*\(Secret forecaster/forecaster-state\)"):
-        keys(OLD).verified(content, what, beside)
+        keys(OLD).verified(content, name, beside)
 
 
 def test_a_key_that_is_replaced_is_accepted_until_its_line_goes() -> None:
@@ -92,15 +92,15 @@ class Text:
     def encoded(self) -> bytes:
         return self.text
 
-    def restore(self, kept: bytes) -> None:
-        self.text = kept
+    def restore(self, content: bytes) -> None:
+        self.text = content
 
 
 def test_a_file_of_another_release_is_refused_and_one_without_a_signature_is_of_before(tmp_path: Path) -> None:
     ObservedFile(tmp_path / "observed.json", Text(), keys(OLD)).save()
-    found = Text(b"{}")
-    assert ObservedFile(tmp_path / "observed.json", found, keys(NEW, OLD)).load()
-    assert found.text == STATE
+    restored = Text(b"{}")
+    assert ObservedFile(tmp_path / "observed.json", restored, keys(NEW, OLD)).load()
+    assert restored.text == STATE
     with pytest.raises(StoreError, match=r"state of observed\.json was not signed"):
         ObservedFile(tmp_path / "observed.json", Text(), keys(NEW)).load()
     ObservedFile(tmp_path / "observed.json", Text()).save()

@@ -23,8 +23,8 @@ IDS = tuple(WorkloadId("shop", "Deployment", name) for name in ("web", "cafÃ© â˜
 SIGNALS = (CPU, MEMORY)
 
 
-def empty(now: datetime = NOON, *, kept: timedelta = DAY, signals: tuple[Signal, ...] = SIGNALS) -> HistoryStore:
-    return HistoryStore(signals, HistorySettings(minutes_kept=timedelta(minutes=30), weeks_kept=kept), now=now)
+def empty(now: datetime = NOON, *, length: timedelta = DAY, signals: tuple[Signal, ...] = SIGNALS) -> HistoryStore:
+    return HistoryStore(signals, HistorySettings(minutes_kept=timedelta(minutes=30), weeks_kept=length), now=now)
 
 
 def filled(now: datetime = NOON) -> HistoryStore:
@@ -79,15 +79,15 @@ def test_silence_is_remembered_so_that_workloads_are_forgotten_in_time(path: Pat
     assert history.forget() == len(SIGNALS) * len(IDS)  # of the minutes; the weeks still know them
 
 
-@pytest.mark.parametrize("kept", [DAY, 2 * DAY, 30 * DAY])
-def test_a_longer_window_asks_for_the_older_part(path: Path, kept: timedelta) -> None:
-    older = [gap for gap in restored(path, empty(kept=kept)).gaps(NOON) if gap.signal == CPU]
-    missing = kept - DAY
-    assert older == ([Gap(CPU, NOON - kept + FIVE_MINUTES, NOON - DAY, FIVE_MINUTES)] if missing else [])
+@pytest.mark.parametrize("length", [DAY, 2 * DAY, 30 * DAY])
+def test_a_longer_window_asks_for_the_older_part(path: Path, length: timedelta) -> None:
+    older = [gap for gap in restored(path, empty(length=length)).gaps(NOON) if gap.signal == CPU]
+    missing = length - DAY
+    assert older == ([Gap(CPU, NOON - length + FIVE_MINUTES, NOON - DAY, FIVE_MINUTES)] if missing else [])
 
 
 def test_a_shorter_window_takes_the_newer_part(tmp_path: Path) -> None:
-    two_days = empty(kept=2 * DAY)
+    two_days = empty(length=2 * DAY)
     two_days.write(Block(CPU, IDS[:1], NOON - FIVE_MINUTES, FIVE_MINUTES, np.array([[1.0, 2.0]])))
     Snapshots(tmp_path / "history", two_days).save()
     window = restored(tmp_path / "history", empty()).window(CPU, FIVE_MINUTES)

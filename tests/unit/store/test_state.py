@@ -15,6 +15,6 @@ def test_a_writable_directory_is_fine_and_none_is_left_behind(tmp_path: Path) ->
 
 def test_a_directory_that_cannot_be_is_said_with_its_remedy(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
-    (found,) = probe_state(tmp_path / "file" / "state")
-    assert not found.ok
-    assert "state.directory" in found.remedy
+    (check,) = probe_state(tmp_path / "file" / "state")
+    assert not check.ok
+    assert "state.directory" in check.remedy

@@ -31,26 +31,26 @@ def scaler(folder: Path, *rows: Recommendation, mode: str = "publish") -> Trigge
 
 
 def test_the_number_is_the_demand_that_is_forecast(tmp_path: Path) -> None:
-    found = scaler(tmp_path).value(CPU)
-    assert isinstance(found, OfferedValue)
-    assert (found.value, found.source) == (1.75, "forecast")
+    offered = scaler(tmp_path).value(CPU)
+    assert isinstance(offered, OfferedValue)
+    assert (offered.value, offered.source) == (1.75, "forecast")
 
 
 def test_before_the_first_table_nothing_is_known(tmp_path: Path) -> None:
-    found = TriggerValues(TableReader(tmp_path / "table"), lambda: NOON, None).value(CPU)
-    assert isinstance(found, NotKnown)
-    assert "no table has been published" in found.message
+    offered = TriggerValues(TableReader(tmp_path / "table"), lambda: NOON, None).value(CPU)
+    assert isinstance(offered, NotKnown)
+    assert "no table has been published" in offered.message
 
 
 def test_a_workload_that_is_not_there_is_named(tmp_path: Path) -> None:
-    asked = CPU.request._replace(name="wep")
-    assert scaler(tmp_path).value(Trigger(asked, 0)) == NotThere("no workload shop/wep in the table")
+    request = CPU.request._replace(name="wep")
+    assert scaler(tmp_path).value(Trigger(request, 0)) == NotThere("no workload shop/wep in the table")
 
 
 def test_a_workload_that_is_only_observed_is_not_read(tmp_path: Path) -> None:
-    found = scaler(tmp_path, mode="observe").value(CPU)
-    assert isinstance(found, NotThere)
-    assert "mode is observe" in found.message
+    offered = scaler(tmp_path, mode="observe").value(CPU)
+    assert isinstance(offered, NotThere)
+    assert "mode is observe" in offered.message
 
 
 def test_two_kinds_of_one_name_have_to_be_told_apart(tmp_path: Path) -> None:
@@ -94,28 +94,28 @@ def views(*signals: str) -> tuple[SignalView, ...]:
 
 def new_object(folder: Path, now: int, *, after: timedelta = timedelta(), **changes: Any) -> TriggerValues:
     """A trigger on requests of a workload whose HPA is not read: its count is decided by CPU, by the policy."""
-    one = replace(recommendation(now=now), signals=views("cpu"), **changes)
-    found = scaler(folder, one)
-    found.value(REQUESTS)
-    found._clock = lambda: SOON + after  # noqa: SLF001  time passes
-    return found
+    row = replace(recommendation(now=now), signals=views("cpu"), **changes)
+    values = scaler(folder, row)
+    values.value(REQUESTS)
+    values._clock = lambda: SOON + after  # noqa: SLF001  time passes
+    return values
 
 
 class TestNewScaledObject:
     @pytest.mark.parametrize("now", [0, 7])
     def test_keeps_the_count_until_its_hpa_is_read(self, tmp_path: Path, now: int) -> None:
         values = new_object(tmp_path, now)
-        found = values.value(REQUESTS)
-        assert isinstance(found, OfferedValue)
-        assert (found.value, found.source) == (100.0 * now, "neutral")
-        assert values.active(REQUESTS, found) is (now > 0)
+        offered = values.value(REQUESTS)
+        assert isinstance(offered, OfferedValue)
+        assert (offered.value, offered.source) == (100.0 * now, "neutral")
+        assert values.active(REQUESTS, offered) is (now > 0)
 
     def test_that_names_a_signal_that_decides_nothing_is_told_so_in_the_end(self, tmp_path: Path) -> None:
         values = new_object(tmp_path, 7, after=timedelta(minutes=6))
         values._stale_after = timedelta(hours=1)  # noqa: SLF001
-        found = values.value(REQUESTS)
-        assert isinstance(found, NotNamed)
-        assert "'requests'" in found.message
+        offered = values.value(REQUESTS)
+        assert isinstance(offered, NotNamed)
+        assert "'requests'" in offered.message
 
     def test_whose_hpa_is_read_is_told_so_at_once(self, tmp_path: Path) -> None:
         of_keda = Target("s0-forecaster-requests", TargetType.AVERAGE_VALUE, 100.0)
@@ -125,14 +125,14 @@ class TestNewScaledObject:
 class TestNothingKnown:
     def asleep(self, folder: Path, **changes: Any) -> TriggerValues:
         unknown = replace(signal_view("requests"), measured=None, measured_at=None, forecast=None)
-        one = replace(recommendation(replicas=None, reason=Reason.NO_REPLICAS), signals=(unknown,))
-        return scaler(folder, replace(one, **{"replicas_now": 0, **changes}))
+        row = replace(recommendation(replicas=None, reason=Reason.NO_REPLICAS), signals=(unknown,))
+        return scaler(folder, replace(row, **{"replicas_now": 0, **changes}))
 
     def test_zero_is_kept_and_no_load_invented(self, tmp_path: Path) -> None:
         values = self.asleep(tmp_path)
-        found = values.value(REQUESTS)
-        assert isinstance(found, OfferedValue)
-        assert (found.value, values.active(REQUESTS, found)) == (0.0, False)
+        offered = values.value(REQUESTS)
+        assert isinstance(offered, OfferedValue)
+        assert (offered.value, values.active(REQUESTS, offered)) == (0.0, False)
 
     def test_a_table_that_is_old_knows_no_count_to_keep(self, tmp_path: Path) -> None:
         values = self.asleep(tmp_path)

@@ -12,9 +12,9 @@ CPU = {"signal": "cpu", "target": "500m"}
 
 
 def trigger(**metadata: str) -> Trigger:
-    found = parse_trigger("shop", "web", metadata)
-    assert isinstance(found, Trigger), found
-    return found
+    parsed = parse_trigger("shop", "web", metadata)
+    assert isinstance(parsed, Trigger), parsed
+    return parsed
 
 
 def test_demand_of_a_signal_is_divided_by_what_one_replica_carries() -> None:
@@ -22,14 +22,14 @@ def test_demand_of_a_signal_is_divided_by_what_one_replica_carries() -> None:
 
 
 def test_the_workload_may_have_another_name_than_the_scaled_object_but_no_other_namespace() -> None:
-    asked = trigger(**CPU, workload="web-v2", kind="StatefulSet", namespace="bank").request
-    assert (asked.namespace, asked.name, asked.kind) == ("shop", "web-v2", "StatefulSet")
+    request = trigger(**CPU, workload="web-v2", kind="StatefulSet", namespace="bank").request
+    assert (request.namespace, request.name, request.kind) == ("shop", "web-v2", "StatefulSet")
 
 
 @pytest.mark.parametrize("metric", ["replicas", "forecaster_replicas"])
 def test_counts_need_no_target(metric: str) -> None:
-    found = trigger(metric=metric)
-    assert (found.request.metric, found.request.target, found.metric_name) == (
+    parsed = trigger(metric=metric)
+    assert (parsed.request.metric, parsed.request.target, parsed.metric_name) == (
         "forecaster_replicas",
         1.0,
         "forecaster-replicas",
@@ -59,9 +59,9 @@ def test_activation_is_in_the_unit_of_the_signal() -> None:
     ],
 )
 def test_a_trigger_that_says_too_little_is_told_what_to_say(metadata: dict[str, str], wrong: str) -> None:
-    found = parse_trigger("shop", "web", metadata)
-    assert isinstance(found, NotNamed)
-    assert wrong in found.message
+    parsed = parse_trigger("shop", "web", metadata)
+    assert isinstance(parsed, NotNamed)
+    assert wrong in parsed.message
 
 
 KEYS = st.sampled_from(["metric", "signal", "target", "activationTarget", "workload", "kind", "other"])
@@ -70,9 +70,9 @@ WORDS = st.one_of(st.text(max_size=40), st.sampled_from(["cpu", "demand", "repli
 
 @given(st.text(), st.text(), st.dictionaries(KEYS, WORDS))
 def test_whatever_is_said_is_a_trigger_or_a_sentence(namespace: str, name: str, metadata: dict[str, str]) -> None:
-    found = parse_trigger(namespace, name, metadata)
-    if isinstance(found, Trigger):
-        assert found.request.target > 0
-        assert found.activation >= 0
+    parsed = parse_trigger(namespace, name, metadata)
+    if isinstance(parsed, Trigger):
+        assert parsed.request.target > 0
+        assert parsed.activation >= 0
     else:
-        assert found.message.startswith("trigger ")
+        assert parsed.message.startswith("trigger ")

@@ -29,21 +29,21 @@ EXAMPLE = Path(__file__).parents[4] / "deploy" / "examples" / "keda-scaledobject
 
 def shipped_triggers() -> list[dict[str, str]]:
     """The metadata of the triggers of ours that are shipped: of the example, and of docs/integrate.md."""
-    found = []
+    metadata = []
     for text in (EXAMPLE.read_text(encoding="utf-8"), *of_kind("kubectl")):
-        for one in yaml.safe_load_all(text):
-            triggers = one["spec"].get("triggers", []) if one["kind"] == "ScaledObject" else []
-            found += [trigger["metadata"] for trigger in triggers if trigger["type"] == "external-push"]
-    return found
+        for document in yaml.safe_load_all(text):
+            triggers = document["spec"].get("triggers", []) if document["kind"] == "ScaledObject" else []
+            metadata += [trigger["metadata"] for trigger in triggers if trigger["type"] == "external-push"]
+    return metadata
 
 
 def is_active(folder: Path, now: float | Unknown, coming: float | Unknown, metadata: dict[str, str]) -> bool:
-    """What KEDA is told of a workload at zero."""
+    """Whether KEDA is told to wake a workload at zero."""
     trigger = parse_trigger("shop", "web", metadata)
     assert isinstance(trigger, Trigger)
     asleep = workload(replicas=0, autoscaler=hpa(OF_KEDA))
-    one = decided(outlooks(requests=now, requests_ahead=coming), of=asleep)
-    reader = TableReader(publish(folder / "table", one, mode="publish"))
+    row = decided(outlooks(requests=now, requests_ahead=coming), of=asleep)
+    reader = TableReader(publish(folder / "table", row, mode="publish"))
     reader.refresh()
     values = TriggerValues(reader, lambda: NOON + timedelta(seconds=10), None)
     value = values.value(trigger)
@@ -80,8 +80,8 @@ class CountedValues(TriggerValues):
 
 def test_a_stream_says_what_changes_and_asks_a_table_that_stays_only_now_and_then(tmp_path: Path) -> None:
     def published(requests: float) -> None:
-        one = decided(outlooks(requests=requests), of=workload(replicas=0, autoscaler=hpa(OF_KEDA)))
-        publish(tmp_path / "table", one, mode="publish")
+        row = decided(outlooks(requests=requests), of=workload(replicas=0, autoscaler=hpa(OF_KEDA)))
+        publish(tmp_path / "table", row, mode="publish")
         reader.refresh()
 
     reader = TableReader(tmp_path / "table")
