@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["kubeconfigs_once"]
 LONG = {"test_story.py", "test_bad_day.py", "test_outages.py", "test_rights.py", "test_replicas.py"}
-"""Begun first: of two workers none is left alone with one of them at the end."""
+"""Files that begin first, so that of two workers none is left alone with one of them at the end."""
 _numbers = count(1)
 
 
@@ -42,7 +42,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """One for all tests of a process: ready in four seconds, about 540 MB. Tests keep to a namespace of their own."""
+    """The control plane of all tests of a process: ready in four seconds, about 540 MB. Each test has a namespace."""
     absent = why_not(*CORE)
     if absent:
         pytest.skip(absent)

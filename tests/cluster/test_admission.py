@@ -55,7 +55,7 @@ RANGES: dict[str, Wire] = {
     },
     "defaults only": {"type": "Container", "default": {"cpu": "500m", "memory": "512Mi"}, "max": {"cpu": "9"}},
 }
-"""Every one of them refuses a limit of ten cores, by which we see that the API server has learned of it."""
+"""Each of these rules refuses a limit of ten cores, which shows that the API server has learned of it."""
 
 
 @pytest.fixture

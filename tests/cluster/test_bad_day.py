@@ -48,7 +48,7 @@ pytestmark = [pytest.mark.prometheus, pytest.mark.slow]
 PLAYED_AGO = timedelta(hours=8)
 """The day is played in the past of the real clock: six hours ahead of it still are."""
 CALM, GROWN = 3.0, 8.0
-"""Cores: ten pods, 26 pods."""
+"""Cores that ten pods need, and 26 pods."""
 LAG = timedelta(minutes=4)
 """Age that a plain HPA's values may have: a rate over two minutes, its scrapes, a cycle."""
 AHEAD = timedelta(minutes=10)
@@ -67,7 +67,7 @@ WAYS = {
     "REST",
 }
 LOOKS = (timedelta(seconds=5), timedelta(minutes=1, seconds=4))
-"""After a cycle: as soon as its table is served, and just before the next one."""
+"""Instants after a cycle: as soon as its table is served, and just before the next cycle."""
 POLICY = {
     "policy": {
         "mode": "publish",
@@ -81,13 +81,13 @@ class Truth(NamedTuple):
     """Fewest and most replicas that a plain HPA on complete data asks for."""
 
     least: int
-    """By the lowest demand that it can just see."""
+    """Replicas for the lowest demand that a plain HPA can just see."""
     most: int
-    """By the highest that it sees, or that is coming as far as a forecast may look."""
+    """Replicas for the highest demand that it sees, or that is coming as far as a forecast may look."""
 
 
 def safe(count: int, truth: Truth, present: int) -> bool:
-    """Neither fewer than are needed or there, whichever is less, nor more than demand justifies or than there are."""
+    """Whether a count lies between the lesser of needed and present and the greater of justified and present."""
     return min(truth.least, present) <= count <= max(truth.most, present)
 
 
@@ -198,7 +198,7 @@ class Watch:
 
     @contextmanager
     def story(self, fault: str) -> Iterator[None]:
-        """The fault, and two minutes after it."""
+        """Play the fault and two minutes after it."""
         self.lines += [line._replace(fault=fault, when="before") for line in self.lines[-len(self.day.workloads) :]]
         self.fault, self.when = fault, "during"
         yield
@@ -256,7 +256,7 @@ def half_answers(watch: Watch) -> None:
 
 
 def slow(text: str) -> Callable[[Watch], None]:
-    """Queries with that text."""
+    """Let Prometheus answer queries with that text slowly."""
 
     def play(watch: Watch) -> None:
         proxy = watch.day.proxy
@@ -269,7 +269,7 @@ def slow(text: str) -> Callable[[Watch], None]:
 
 
 def rollout(watch: Watch) -> None:
-    """Three pods at a time, with two minutes of a core each."""
+    """Roll out a Deployment three pods at a time; each uses a core for two minutes before it is ready."""
     watch.day.roll_out("cart")
     while watch.day.starting("cart"):
         watch.minutes(2, starting=("cart",))
@@ -304,7 +304,7 @@ def restarted(watch: Watch) -> None:
 
 
 def killed(watch: Watch) -> None:
-    """While demand is what it was before it grew."""
+    """Kill and restart both processes while demand is what it was before it grew."""
     watch.incident.until = watch.day.at
     restarted(watch)
 
@@ -344,7 +344,7 @@ def test_at_no_second_of_a_bad_day_is_an_unsafe_number_published(watch: Watch) -
 
 @pytest.fixture
 def watch(deployed: Deployed, tmp_path: Path) -> Iterator[Watch]:
-    """All of it set up, with every HPA reading us."""
+    """The day with everything set up and every HPA reading us."""
     binaries = find_binaries()
     if binaries is None:
         pytest.skip("no prometheus and promtool: run .ci/prometheus")
@@ -373,7 +373,7 @@ def watch(deployed: Deployed, tmp_path: Path) -> Iterator[Watch]:
 
 
 def wave(passed: timedelta) -> float:
-    """From two to five cores in the hour of the day, as in every two hours before it."""
+    """Demand that goes from two to five cores in the hour of the day, as in every two hours before it."""
     return 3.5 - 1.5 * math.cos(passed / timedelta(hours=2) * 2 * math.pi)
 
 

@@ -52,7 +52,7 @@ MODES = [
     mode._replace(settings={**mode.settings, mode.part: {**mode.settings[mode.part], "most_workloads": 1.0}})
     for mode in (FLOORS, COUNTS, SIZES)
 ]
-"""With limits that leave room for all of the table in one cycle."""
+"""Modes with limits that leave room for all of the table in one cycle."""
 GOOD = ("alpha", "middle", "zulu")
 QUOTA = "full quota"
 NAMES = [*(name for name, bad in BAD.items() if not bad.in_memory), QUOTA]
@@ -187,7 +187,7 @@ class Table:
             )
 
     def raised(self, names: Sequence[str]) -> None:
-        """One cycle is enough for the good ones."""
+        """Raise the good objects, for which one cycle is enough."""
         self.until_watched()
         self.cycle(names)
         assert self.values() == [WISHED[self.mode.part]] * len(GOOD)

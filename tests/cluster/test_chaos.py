@@ -40,10 +40,11 @@ pytestmark = [pytest.mark.prometheus, pytest.mark.slow, pytest.mark.long]
 
 SEED = int(os.environ.get("CHAOS_SEED", "20261122"))
 SHORT, LONG = 120.0, 1260.0
-"""Seconds."""
+"""Seconds of a short and of a long run."""
 CYCLES = 10
-"""Within which all workloads are decided after a fault: two where the machine keeps pace with ten times real time, more
-where it does not and scrapes are missed. The report has the number."""
+"""Cycles within which all workloads are decided after a fault: two where the machine keeps pace with ten times real
+time, more where it does not and scrapes are missed. The report has the number.
+"""
 KINDS = DANGEROUS | OTHERS
 
 
@@ -156,7 +157,7 @@ def recovery(running: World, bout: Bout, mended: float) -> Recovery:
 
 
 def play_all(running: World, watch: Watch, run: Run, *, long: bool) -> None:
-    """Until the time is over; a bout that cannot be played here is left out."""
+    """Play bouts until the time is over; a bout that cannot be played on this machine is left out."""
     luck, began = random.Random(run.seed), time.monotonic()  # noqa: S311  no secret
     for bout in schedule(run.seed, every=long):
         if run.left_out.isdisjoint(bout.kinds):
@@ -201,7 +202,7 @@ def after_all(running: World) -> Iterator[str]:
 
 
 def written(report: dict[str, object]) -> None:
-    """For people, and for the next run."""
+    """Print the report, and keep it for comparison with the next run."""
     folder = ROOT / "build" / "chaos"
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / f"{report['at']}.json"
@@ -211,7 +212,7 @@ def written(report: dict[str, object]) -> None:
 
 @pytest.fixture
 def running(tmp_path: Path) -> Iterator[World]:
-    """On a control plane of its own, whose API server and etcd are stopped now and then."""
+    """The product on a control plane of its own, whose API server and etcd are stopped now and then."""
     absent, binaries = why_not(*CORE), find_binaries()
     if absent or binaries is None:
         pytest.skip(absent or "no prometheus and promtool: run .ci/prometheus")

@@ -1,4 +1,4 @@
-"""The fixture itself: what the other tests of this folder rest on."""
+"""The fixture of the control plane, on which the other tests of this folder rest."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_it_ends_with_the_test_process_however_that_dies(tmp_path: Path) -> None
 
 
 def running(pid: int) -> bool:
-    """Is there such a process, other than a dead one that nobody has asked after?"""
+    """Whether there is such a process, other than a dead one that nobody has asked after."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rsplit(")", 1)[1].split()[0]
     except OSError:

@@ -143,7 +143,7 @@ class TestReading:
 
 
 class TestScaling:
-    """Checklist 4 and 5: what the HPA makes of it."""
+    """Checklist 4 and 5: the counts that the HPA makes of our values."""
 
     def test_the_hpa_scales_up_by_our_value_and_back(self, serving: ClusterServing, namespace: str) -> None:
         set_up(serving, namespace, 2, cores=1.0)
@@ -288,7 +288,7 @@ class TestAccess:
 
 
 def test_a_new_certificate_under_load_loses_no_request(serving: ClusterServing, namespace: str) -> None:
-    """Checklist 8."""
+    """Checklist 8: renewal of the serving certificate."""
     serving.publish(known(namespace, "web", 1.0, 2))
     stop, statuses = threading.Event(), []
 

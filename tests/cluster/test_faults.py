@@ -46,7 +46,7 @@ def plane(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture(autouse=True)
 def free(plane: ControlPlane) -> None:
-    """A Lease without a holder: to wait for its end is the story of another file."""
+    """A Lease without a holder: waiting for its end is the subject of another file."""
     plane.api.merge("Lease", "forecaster", {"spec": {"holderIdentity": None}}, NAMESPACE)
 
 

@@ -43,7 +43,7 @@ class Mode(NamedTuple):
     settings: dict[str, Any]
     objects: str
     step: str
-    """The subresource of the second of its two requests: the owner's value is written down before."""
+    """Subresource of the second of the mode's two requests: the owner's value is written down before."""
     role: str
     mark: str
 
@@ -144,7 +144,7 @@ def until_written(plane: ControlPlane, replica: ActingReplica, mode: Mode, names
 
 
 def give_back(plane: ControlPlane, replica: ActingReplica, namespace: str) -> None:
-    """`forecaster release`, and the cluster is as before."""
+    """Run `forecaster release`, after which the cluster is as before."""
     client = ApiClient(client_config_source(plane.account("forecaster", NAMESPACE)))
     now, options = datetime.now(UTC), {"expired": False, "dry_run": False, "at_once": True}
     lines = [*released_objects(client, replica.settings, now, **options, chosen=lambda space, _: space == namespace)]

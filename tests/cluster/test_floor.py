@@ -71,7 +71,7 @@ class Replica:
         wait_until(self.fence.leading, what="the Lease")
 
     def cycle(self, namespace: str, count: int | None, *, at: datetime | None = None) -> Effected:
-        """One cycle for the Deployment `web`; None: nothing is known."""
+        """Run one cycle for the Deployment `web`; with None nothing is known."""
         now = at or datetime.now(UTC)
         view = signal_view("cpu", now)
         decided = recommendation(

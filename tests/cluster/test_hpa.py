@@ -168,7 +168,7 @@ def service_at(now: datetime, url: str, deployed: Deployed, parts: ExitStack) ->
 
 
 def minute(service: Service, week: Week, deployed: Deployed, at: datetime) -> Minute:
-    """One cycle at `at`, and what the HPA makes of what it published."""
+    """Run one cycle at `at`, and wait until the HPA has followed what it published."""
     service.clock = lambda: at + service.settings.delay
     service.tick()
     granted = asked_for(deployed.table, at)

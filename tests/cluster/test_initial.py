@@ -19,7 +19,7 @@ from forecaster.app.outlets import table_path
 from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source
 from forecaster.kube.lease import PAUSE_ANNOTATION
-from tests.cluster.test_resize import pending, pods, requests, says, sized, two_sized, whole
+from tests.cluster.test_resize import node_reports, pending, pods, requests, sized, two_sized, whole
 from tests.support.control_plane.acting import ActingReplica, watched
 from tests.support.control_plane.authority import Authority
 from tests.support.control_plane.binaries import CORE, why_not
@@ -292,7 +292,7 @@ def test_a_pod_whose_node_does_not_grant_its_size_goes_when_its_budget_lets_it(
         return leader.cycle(namespace, 2, at=at, name="stuck", sizes=sized(0.3, 64))["resize"]
 
     wait_until(lambda: ("resize", "written") in cycle(-45).writes, what="a resize")
-    says(api, namespace, pending("Infeasible"))
+    node_reports(api, namespace, pending("Infeasible"))
     budget = {"selector": {"matchLabels": {"app": "stuck"}}, "minAvailable": 2}
     document = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "all"}, "spec": budget}
     budgets = f"/apis/policy/v1/namespaces/{namespace}/poddisruptionbudgets"

@@ -97,7 +97,7 @@ def apply(cluster: ControlPlane, documents: list[Document]) -> None:
 def scale_by(
     keda: ControlPlane, scaler: ScalerProcess, client: KeyPair, namespace: str, *, begin: int, **trigger: str
 ) -> None:
-    """A Deployment of so many pods, and the example that scales it."""
+    """Create a Deployment of so many pods, and the example that scales it."""
     keda.api.create(secret(keda, client), namespace)
     keda.api.create(deployment("web", begin), namespace)
     apply(keda, example(scaler, namespace, **trigger))
@@ -135,7 +135,7 @@ def test_ignorance_is_keda_s_fallback_and_not_zero(
 def test_a_trigger_that_says_too_little_is_told_so(
     keda: ControlPlane, scaler: ScalerProcess, client: KeyPair, table: Path, namespace: str
 ) -> None:
-    """And without a fallback it moves nothing: it has no number."""
+    """Without a fallback the trigger moves nothing: it has no number."""
     forecast(table, namespace, 200.0)
     keda.api.create(secret(keda, client), namespace)
     keda.api.create(deployment("web", 1), namespace)
@@ -173,7 +173,7 @@ EVERY_MINUTE_TWO = {
 
 
 class TestWhileOurScalerIsAway:
-    """Beside a second trigger; what docs/integrate.md says of each way to read us."""
+    """The fallbacks that docs/integrate.md promises for each way to read us, beside a second trigger."""
 
     @pytest.mark.parametrize(("threshold", "falls_back"), [(0, True), (3, False)])
     def test_a_pushed_scaler_falls_back_at_the_first_failure_or_never(

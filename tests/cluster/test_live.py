@@ -204,8 +204,8 @@ def cycle_at(service: Service, at: datetime) -> None:
     service.tick()
 
 
-def ends(service: Service) -> None:
-    """Prometheus is away: nothing listens where it was."""
+def prometheus_goes_away(service: Service) -> None:
+    """Let the source read an address where nothing listens, as while Prometheus is away."""
     live = service.cycle.source
     assert isinstance(live, LiveSource)
     live.source.close()
@@ -246,14 +246,14 @@ def test_what_a_person_does_while_prometheus_is_away_is_not_undone(deployed: Dep
         service = service_on(deployed, namespace, parts.enter_context(steady_load(namespace, now, 10 * TARGET)), parts)
         cycle_at(service, now - SILENT)
         assert served_value(deployed, namespace) in {"measured 5", "forecast 5"}
-        ends(service)
+        prometheus_goes_away(service)
         cycle_at(service, now)
         assert served_value(deployed, namespace) == "neutral 5"
         late = stands(deployed, namespace, lambda: scale(deployed, namespace, 30), "neutral 15", 30)
         assert late < AT_ONCE
 
         def raised() -> None:
-            """Once more with the next try: the count, then the target."""
+            """Repeat with each try: the count, then the target."""
             scale(deployed, namespace, 30)
             target = {"type": "AverageValue", "averageValue": "1"}
             external = api.read("HorizontalPodAutoscaler", "web", namespace)["spec"]["metrics"][0]["external"]

@@ -114,7 +114,7 @@ def refusal(leader: ActingReplica, namespace: str, count: int = 6, **fields: Any
 
 
 def until_refused(leader: ActingReplica, namespace: str, why: str, count: int = 6, **fields: Any) -> None:
-    """A watch tells of a new object a moment later."""
+    """Run cycles until a workload is refused: a watch reports a new object a moment later."""
 
     def refused() -> bool:
         code, message = refusal(leader, namespace, count, **fields) or ("", "")
@@ -124,7 +124,7 @@ def until_refused(leader: ActingReplica, namespace: str, why: str, count: int = 
 
 
 def until_floor(plane: ControlPlane, leader: ActingReplica, namespace: str, count: int) -> None:
-    """A watch tells of an HPA a moment later."""
+    """Run cycles until the floor is raised: a watch reports an HPA a moment later."""
 
     def reached() -> bool:
         leader.cycle(namespace, 4, name="floored")

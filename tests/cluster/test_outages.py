@@ -34,9 +34,9 @@ SETTINGS = {"floor": {"enabled": True}, "scale": {"enabled": True}}
 FLOOR = {**SETTINGS, "policy": {"mode": "floor"}}
 SCALE = {**SETTINGS, "policy": {"mode": "scale", "horizontal": {"min_replicas": 1, "max_replicas": 20}}}
 OUTAGE = VALID_SECONDS + 2.0
-"""Seconds: longer than a Lease lasts."""
+"""Seconds of an outage, longer than a Lease lasts."""
 SKEW = timedelta(minutes=6)
-"""Between two clocks; less than half of what a floor lasts, as the docs ask for."""
+"""Difference between two clocks; less than half of what a floor lasts, as the docs ask for."""
 
 
 @pytest.fixture(scope="module")
@@ -257,7 +257,7 @@ def test_an_hpa_whose_workload_is_renamed_keeps_no_floor_of_it(plane: ControlPla
 
 
 def test_a_maximum_below_the_minimum_is_refused_to_its_owner(plane: ControlPlane, web: str) -> None:
-    """There is no such HPA whose floor could be asked about."""
+    """The API server refuses an HPA about whose floor nothing could be decided."""
     manifest = external_hpa("web", target="1", most=3)
     manifest["spec"]["minReplicas"] = 5
     with pytest.raises(RefusedError, match="must be greater than or equal to `minReplicas`"):

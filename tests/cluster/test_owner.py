@@ -1,4 +1,4 @@
-"""Living with the adapter that was there before: left alone, or stood in front of."""
+"""Our metrics API beside an adapter that was there before: the adapter is left alone, or stood in front of."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_an_hpa_on_a_metric_of_the_old_adapter_goes_on(
 def test_items_of_a_list_are_added_up_and_an_empty_list_is_an_error(
     serving: ClusterServing, old: OldAdapter, namespace: str
 ) -> None:
-    """Why our own lists have exactly one item."""
+    """This is why our own lists have exactly one item."""
     hpa = autoscaler("web")
     hpa["spec"]["metrics"] = [QUEUE]
     old.values = ("4", "5")

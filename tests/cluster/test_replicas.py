@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from tests.support.control_plane.plane import ControlPlane
 
 SPEED = 6.0
-"""A cycle in ten seconds; the last table of a dead leader is fresh for half a minute."""
+"""Played seconds in a real one: a cycle takes ten seconds, a dead leader's last table is fresh for half a minute."""
 SHOP = "shop"
 VALUE = (
     f"/apis/external.metrics.k8s.io/v1beta1/namespaces/{SHOP}/forecaster_demand"
@@ -89,7 +89,7 @@ class Answer(NamedTuple):
 
 @dataclass
 class Process:
-    """One replica."""
+    """One replica: its process, its answers, and the tables that it served."""
 
     name: str
     folder: Path
@@ -97,7 +97,7 @@ class Process:
     running: subprocess.Popen[bytes]
     answers: list[Answer] = field(default_factory=list)
     tables: dict[datetime, set[str]] = field(default_factory=lambda: defaultdict(set))
-    """Digests of what it served, by evaluation time."""
+    """Digests of the tables that it served, by evaluation time."""
 
     @property
     def log(self) -> list[dict[str, object]]:
@@ -105,7 +105,7 @@ class Process:
 
     @property
     def served(self) -> list[Answer]:
-        """From the first number on: before it the pod would not be ready."""
+        """Answers from the first number on: before it the pod would not be ready."""
         return list(dropwhile(lambda answer: not answer.good, self.answers))
 
     def logged(self, event: str) -> bool:

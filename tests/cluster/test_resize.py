@@ -102,7 +102,7 @@ def resized(api: Api, namespace: str) -> Document:
     return pod
 
 
-def says(api: Api, namespace: str, *conditions: Document, restarts: int = 0) -> None:
+def node_reports(api: Api, namespace: str, *conditions: Document, restarts: int = 0) -> None:
     """Write the conditions that the node of the resized pod would report."""
     pod = resized(api, namespace)
     others = [condition for condition in pod["status"]["conditions"] if not condition["type"].startswith("PodResize")]
@@ -218,7 +218,7 @@ def resized_by_hand(api: Api, namespace: str, cpu: str, mebibytes: int) -> None:
 def test_a_size_that_another_client_writes_again_and_again_is_left_to_it(
     plane: ControlPlane, leader: ActingReplica, web: str
 ) -> None:
-    """Else it and we would resize the pod in turn, for ever, each time with the Event that it is left alone."""
+    """Otherwise it and we would resize the pod in turn, for ever, each time with the Event that it is left alone."""
     began, changes = datetime.now(UTC), []
     for minute in range(5):
         effect = leader.cycle(web, 2, at=began + timedelta(minutes=minute), sizes=sized(0.3, 128))["resize"]
@@ -345,7 +345,7 @@ def test_sizes_wait_for_their_window(plane: ControlPlane, leader: ActingReplica,
 def test_errors_of_its_workload_after_a_size_take_it_back(
     plane: ControlPlane, leader: ActingReplica, errors: FakeSource, web: str
 ) -> None:
-    """Also by a leader that did not set it: what they were lies beside the size that the pod had."""
+    """A leader that did not set the size does so, too: the errors before lie beside the size that the pod had."""
     began, id_ = datetime.now(UTC), WorkloadId(web, "Deployment", "web")
 
     def cycle(minutes: int, share: float) -> dict[tuple[str, str], int]:
@@ -368,7 +368,7 @@ def test_errors_of_its_workload_after_a_size_take_it_back(
 def test_while_the_node_defers_a_size_the_other_pods_wait(plane: ControlPlane, leader: ActingReplica, web: str) -> None:
     began = datetime.now(UTC)
     leader.cycle(web, 2, at=began, sizes=sized(0.3, 64))
-    says(plane.api, web, pending("Deferred"))
+    node_reports(plane.api, web, pending("Deferred"))
     effect = leader.cycle(web, 2, at=began + timedelta(minutes=4), sizes=sized(0.3, 64))["resize"]
     assert (effect.writes, effect.states["deferred"]) == ({}, 1)
     assert requests(plane.api, web) == ["100m", "300m"]
@@ -387,7 +387,7 @@ def test_a_pod_that_is_worse_off_gets_its_own_size_again(
 ) -> None:
     began = datetime.now(UTC)
     leader.cycle(web, 2, at=began, sizes=sized(0.3, 64))
-    says(plane.api, web, *conditions, restarts=restarts)
+    node_reports(plane.api, web, *conditions, restarts=restarts)
     effect = leader.cycle(web, 2, at=began + timedelta(minutes=1), sizes=sized(0.3, 64))["resize"]
     assert effect.writes == {("roll-back", "written"): 1}
     assert requests(plane.api, web) == ["100m", "100m"]

@@ -49,7 +49,7 @@ DEFINITIONS = ROOT / "deploy" / "chart" / "definitions" / "definitions.yaml"
 
 
 class Prometheus:
-    """One that knows no workload: those of the API server are all there are."""
+    """A Prometheus that knows no workload: those of the API server are all there are."""
 
     latest = history = containers = container_usage = None
 
@@ -60,7 +60,7 @@ class Prometheus:
         return Inventory(at, ())
 
     def follow(self, inventory: Inventory) -> None:
-        """Nothing is asked of it."""
+        """Ignore the inventory."""
 
 
 class Replica:
@@ -89,7 +89,7 @@ class Replica:
         self.publisher = RecordPublisher(self.settings.policies, receivers)
 
     def cycle(self, namespace: str) -> Inventory:
-        """One cycle."""
+        """Run one cycle and return its inventory."""
         wait_until(lambda: not self.writer.sender.sending, what="the statuses of the cycle before")
         now = datetime.now(UTC)
         inventory = self.source.inventory(now)
@@ -203,7 +203,7 @@ class TestRefused:
                 apply(plane, namespace, **spec)
 
     def test_whatever_is_beyond_a_bound(self, plane: ControlPlane, namespace: str) -> None:
-        """Every field of the schema, one beyond the other; tests/integration reads the same ones."""
+        """Every field of the schema beyond its bound, one after the other; tests/integration reads these cases, too."""
         path = f"/apis/{API_VERSION}/namespaces/{namespace}/{AUTOSCALERS}?dryRun=All"
         admitted = []
         for case in (each for each in specs() if each.beyond):

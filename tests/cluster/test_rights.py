@@ -67,7 +67,7 @@ GRANTED = [Granted(right, verb) for right in RIGHTS for verb in right.verbs]
 
 @pytest.fixture(scope="module")
 def control_plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
-    """One of its own: other tests ask on purpose for what is forbidden, and leave objects behind."""
+    """A control plane for these tests alone: others ask on purpose for what is forbidden, and leave objects behind."""
     if absent := why_not(*CORE):
         pytest.skip(absent)
     with ControlPlane(tmp_path_factory.mktemp("rights"), services="127.135") as running:
@@ -95,7 +95,7 @@ def requests(deployed: Deployed, tmp_path_factory: pytest.TempPathFactory) -> di
 
 
 def with_all_rights(plane: ControlPlane, folder: Path) -> None:
-    """The base with the component of each mode."""
+    """Apply the base with the component of each mode."""
     modes = [f"components/{mode}" for mode in dict.fromkeys(right.mode for right in RIGHTS) if mode not in IN_THE_BASE]
     parts = {"resources": ["base"], "components": modes}
     overlay = {key: [within(part, str(folder)) for part in value] for key, value in parts.items()}
@@ -119,7 +119,7 @@ def ask_for_a_value(deployed: Deployed) -> None:
 
 
 def raise_and_end_floors(plane: ControlPlane) -> None:
-    """A floor that is raised and put back by the service, and one that is left to the CronJob."""
+    """Raise a floor that the service puts back, and one that is left to the CronJob."""
     plane.api.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "rights"}})
     wait_until(lambda: plane.api.has("ServiceAccount", "default", "rights"), what="the account of the namespace")
     plane.api.put(deployment("web", 1), "rights")
@@ -141,7 +141,7 @@ def raise_and_end_floors(plane: ControlPlane) -> None:
 
 
 def scale_and_put_back(plane: ControlPlane) -> None:
-    """The count of a workload of each kind without an HPA."""
+    """Scale a workload of each kind without an HPA, and put its count back."""
     stateful = deployment("worker", 1)
     stateful["spec"]["serviceName"] = "worker"
     plane.api.put(deployment("worker", 1), "rights")
@@ -158,7 +158,7 @@ def scale_and_put_back(plane: ControlPlane) -> None:
 
 
 def tell_a_status(plane: ControlPlane) -> None:
-    """The status of a PredictiveAutoscaler, and the Event of a target that is not there."""
+    """Write the status of a PredictiveAutoscaler, and the Event of a target that is not there."""
     with ExitStack() as parts:
         replica = StatedReplica(plane, parts)
         wait_until(replica.fence.valid, what="the Lease")
@@ -193,7 +193,7 @@ def statuses_of(plane: ControlPlane) -> set[tuple[str, str]]:
 
 
 def resize_a_pod(plane: ControlPlane) -> None:
-    """A running pod gets another size."""
+    """Give a running pod another size."""
     plane.api.put(deployment("sized", 1), "rights")
     small, large = (Resources(cpu_request=cpu, memory_request=2.0**26) for cpu in (0.1, 0.2))
     size = Resize(large, Reason.SIZED, "sized", (ContainerSize("app", small, large, None, None, ""),))
@@ -211,7 +211,7 @@ def resize_a_pod(plane: ControlPlane) -> None:
 
 
 def evict_a_pod(plane: ControlPlane) -> None:
-    """A pod goes whose node would not grant its size, and nodes are looked at for those that are made."""
+    """Evict a pod whose node would not grant its size, and look at nodes for pods that are made."""
     name = plane.api.get("/api/v1/namespaces/rights/pods?labelSelector=app%3Dsized")["items"][0]["metadata"]["name"]
     source = client_config_source(plane.account("forecaster", NAMESPACE))
     with closing(ApiClient(source)) as client, closing(Followed(ApiClient(source))) as followed:
@@ -224,7 +224,7 @@ def evict_a_pod(plane: ControlPlane) -> None:
 
 
 def die_within_a_restoring(plane: ControlPlane, replica: Replica) -> None:
-    """The value is back, and the marks of ours are left to the next look."""
+    """Let the process die once the value is back, so that the marks of ours are left to the next look."""
     source = client_config_source(plane.account("forecaster", NAMESPACE))
     replace(replica.actuator, autoscalers=Autoscalers(Dying(source).configured())).act(datetime.now(UTC))
 
@@ -238,7 +238,7 @@ def verbs_of(plane: ControlPlane, account: str) -> set[str]:
 
 
 def is_of(grant: Granted, request: Document) -> bool:
-    """Whether that right is what a request needed."""
+    """Whether a request needed that right."""
     reference, right = request.get("objectRef", {}), grant.right
     resource = "/".join(filter(None, (reference.get("resource"), reference.get("subresource"))))
     return (
@@ -323,7 +323,7 @@ def granting(plane: ControlPlane, right: Right) -> list[Document]:
 
 
 def sent(plane: ControlPlane, method: str, document: Document) -> httpx.Response:
-    """A request for a role or a binding."""
+    """Send a request for a role or a binding."""
     metadata = document["metadata"]
     place = f"/namespaces/{metadata['namespace']}" if "namespace" in metadata else ""
     name = "" if method == "POST" else f"/{metadata['name']}"

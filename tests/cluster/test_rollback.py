@@ -52,7 +52,7 @@ def errors() -> FakeSource:
 
 @pytest.fixture(scope="module")
 def leader(plane: ControlPlane, live: LiveCluster, errors: FakeSource) -> Iterator[ActingReplica]:
-    """In mode scale, and in mode floor where something is called `api`."""
+    """A replica in mode scale, and in mode floor for workloads called `api`."""
     with ExitStack() as parts:
         settings = {
             "floor": {"enabled": True},

@@ -177,7 +177,7 @@ def test_what_an_hpa_scales_or_a_gitops_tool_applies_is_refused(
 
 
 def applied_by(plane: ControlPlane, namespace: str, manager: str, count: int) -> None:
-    """The manifest again, with its count, by server-side apply of a field manager."""
+    """Apply the manifest again, with its count, as a field manager does by server-side apply."""
     given = yaml.safe_dump(deployment("web", count))
     command = ["apply", "--server-side", "--force-conflicts", f"--field-manager={manager}"]
     plane.kubectl(*command, f"--namespace={namespace}", "-f-", given=given)
@@ -215,7 +215,7 @@ def test_an_hpa_that_comes_takes_the_count_over(plane: ControlPlane, leader: Act
     plane.api.create(external_hpa("web", target="1"), web)
 
     def forgotten() -> bool:
-        """In one cycle, or in the next one where the workload's own controller writes at the same moment."""
+        """The marks go in one cycle, or in two where the workload's own controller writes at the same moment."""
         return leader.cycle(web, 9)["scale"].writes == {("forget", "written"): 1}
 
     wait_until(forgotten, what="marks of ours to go")

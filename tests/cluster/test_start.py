@@ -68,12 +68,12 @@ def test_the_lines_of_the_readme_install_it_and_take_it_away(plane: ControlPlane
 
 
 def is_for(line: str, program: str) -> bool:
-    """Whether it is typed by those who install by that program."""
+    """Whether users who install by that program type this line."""
     return not line.startswith("helm") if program == "kubectl" else " -k " not in line
 
 
 def in_no_pod(line: str, plane: ControlPlane) -> str:
-    """Nothing runs in the pods of a test cluster: what would is run here with the same account."""
+    """Replace a command in a pod, which no test cluster runs, by the command with the same account."""
     if " exec " not in line:
         return line
     rights = plane.account("forecaster", NAMESPACE)

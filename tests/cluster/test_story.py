@@ -75,7 +75,7 @@ NODES = 20
 PLAYED = 15
 """Minutes with floors."""
 PLAYED_AGO = timedelta(hours=8)
-"""In the past of the real clock: no table is of the future."""
+"""Time before the real clock at which the story is played, so that no table is of the future."""
 READING = {"get", "list", "watch"}
 BOUNDS = {"min_replicas": 1, "max_replicas": MOST, "cpu_utilization": UTILIZATION}
 SCALES = {"match": {"name": "scale-*"}, "policy": {"mode": "scale", "horizontal": BOUNDS}}
@@ -96,9 +96,9 @@ class Story:
     deployed: Deployed | None = None
     service: Service | None = None
     mounted: Path | None = None
-    """Its settings, as a kubelet mounts them."""
+    """Settings of the ConfigMap, as a kubelet mounts them."""
     installed: datetime | None = None
-    """When it was, the last time."""
+    """Instant of the last installation."""
 
     @property
     def plane(self) -> ControlPlane:
@@ -384,7 +384,7 @@ def annotate(story: Story, annotation: str) -> None:
 
 
 def account_of(by_arm: dict[str, Carried]) -> str:
-    """A line for each arm."""
+    """Print a line for each arm."""
     lines = [
         f"{arm}: {carried.unserved / carried.demand:.3%} unserved, {carried.pod_seconds / 3600:.1f} pod-hours"
         for arm, carried in by_arm.items()

@@ -31,7 +31,7 @@ class FilledWeek(NamedTuple):
 
 @pytest.fixture(scope="session")
 def prometheus_binaries() -> Binaries:
-    """Tests that ask for this carry the marker `prometheus`."""
+    """The binaries of Prometheus; tests with this fixture carry the marker `prometheus`."""
     binaries = find_binaries()
     if binaries is None:
         pytest.skip(

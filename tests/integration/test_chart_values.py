@@ -79,7 +79,7 @@ STATED: Mapping[str, tuple[Any, str]] = {
     "workers.replicas": (17, "replicas: 17"),
     "workers.resources": ({"limits": {"memory": "778Mi"}}, "memory: 778Mi"),
 }
-"""Another value for each, and the text that it makes; what only takes away is rendered by itself."""
+"""Another value for each, and the text that it makes; a value that only takes away is rendered by itself."""
 APART = {
     "image.digest": {},
     "prometheus.identity": {},
@@ -153,7 +153,7 @@ class TestReleases:
             assert labels.keys() >= {f"app.kubernetes.io/{label}" for label in ("name", "part-of", "version")}, name
 
     def test_two_side_by_side_share_no_object(self) -> None:
-        """But for the metrics APIs, of which a cluster has one, and definitions, which the second leaves out."""
+        """The metrics APIs, of which a cluster has one, and definitions are made by neither of the two."""
         of_clusters = {"apiService": {"create": False}, "crds": {"install": False}, "namespace": {"create": False}}
         chosen = [name for name in ALL if name not in {"custom-metrics", "own-metrics"}]
         green, blue = (released(*chosen, release=name, **of_clusters).keys() for name in ("green", "blue"))
@@ -254,7 +254,7 @@ VOLUMES = {"configMap", "csi", "downwardAPI", "emptyDir", "ephemeral", "persiste
 
 
 def test_restricted_v2_of_openshift_takes_every_pod() -> None:
-    """Its rules: a user and a group of the namespace's range, which a pod leaves to it, and no further rights."""
+    """A pod leaves its user and group to the range of its namespace, and asks for no further rights."""
     made = render(EVERYTHING, {"claim": {"size": "1Gi"}}, options=OPENSHIFT)
     pods = [pod["spec"] for pod in pods_in(yaml.safe_load_all(made))]
     assert len(pods) >= 6

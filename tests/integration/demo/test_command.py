@@ -157,7 +157,7 @@ def test_the_dashboard_shows_the_cycle_that_was_played_last() -> None:
 
 
 def answered(address: str, path: str, known: Callable[[Any], bool] = lambda _payload: True) -> Any:
-    """The answer of a serving process that starts, or takes up another table, meanwhile."""
+    """Return the answer of a serving process that starts, or takes up another table, meanwhile."""
 
     answers: list[Any] = []
 

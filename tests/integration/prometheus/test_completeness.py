@@ -43,7 +43,7 @@ BACK = 11
 
 
 def web(cluster: World, *, measured: int = 10) -> None:
-    """Ten ready pods, of which so many have samples of cAdvisor."""
+    """Add ten ready pods, of which so many have samples of cAdvisor."""
     cluster.deployment("shop", "web", replicas=10)
     cluster.replicaset("shop", "web-5d8f", "Deployment", "web")
     for pod in (f"web-5d8f-{number}" for number in range(measured)):
@@ -60,7 +60,7 @@ def web(cluster: World, *, measured: int = 10) -> None:
 
 
 def with_hpa(cluster: World, ready: NDArray[np.float64]) -> None:
-    """The web with so many ready pods [scrape], ten of them asked for."""
+    """Add the web with so many ready pods [scrape], ten of them asked for."""
     who = {"namespace": "shop", "deployment": "web"}
     cluster.gauge("kube_deployment_spec_replicas", 10, **who)
     cluster.levels("kube_deployment_status_replicas_ready", ready, **who)
@@ -93,7 +93,7 @@ def pod(
 
 
 SURGE, READY, GONE = 9, 11, 12
-"""Minutes: three new pods are created, they are ready, three old ones are gone."""
+"""Minutes in which three new pods are created, in which they are ready, and in which three old ones are gone."""
 
 
 def rollout(cluster: World) -> None:
@@ -140,11 +140,11 @@ def losing(cluster: World, pods: int) -> None:
 
 LOST = (1, 2, 3, 5)
 AT_ONCE = Policies(policy(tolerance=0.0, scale_down_stabilization=timedelta(), gate=False))
-"""A pod less is asked for in the minute in which a sum is a pod's worth less."""
+"""Policies that ask for a pod less in the minute in which a sum is a pod's worth less."""
 
 
 def scraped(name: str, **away: tuple[float, float]) -> World:
-    """Twenty minutes, scraped every quarter of a minute."""
+    """A world of twenty minutes, scraped every quarter of a minute."""
     return World(name, START.timestamp(), interval=15.0, scrapes=80, **away)
 
 
@@ -208,7 +208,7 @@ def measured(outcome: Outcome) -> float:
 
 
 class TestOutageOfPrometheus:
-    """Away from minute 8 to minute 11: the first scrape afterwards is at 11:07."""
+    """Prometheus is away from minute 8 to minute 11: the first scrape afterwards is at 11:07."""
 
     def test_the_count_never_falls_while_windows_fill_again(self, cycles: Callable[[str], CycleOnFakes]) -> None:
         stage = cycles("outage")
@@ -284,7 +284,7 @@ class TestStart:
         assert amounts[-1] == pytest.approx(3.0, rel=0.02)
 
     def test_what_all_pods_use_is_learned_from(self, cycles: Callable[[str], CycleOnFakes]) -> None:
-        """Warm-up is taken out of history where it is learned from; here there is nothing to learn it by."""
+        """Warm-up is taken out of history where it is learned from; these pods leave nothing to learn it by."""
         stage = cycles("rollout")
         for minute in range(7, 20):
             stage.cycle.run(at(minute))

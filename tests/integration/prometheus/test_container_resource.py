@@ -39,7 +39,7 @@ NOON = START.replace(second=0)
 WEB = WorkloadId("shop", "Deployment", "web")
 FIRST, LAST = 12, 14
 KNOWN = 11
-"""Minutes before that whose windows are within the series."""
+"""Minutes before `FIRST` whose windows are within the series."""
 
 
 def meshed(cluster: World, *targets: dict[str, str | float]) -> None:

@@ -50,7 +50,7 @@ def at(minute: float) -> datetime:
 
 
 def scraped(name: str) -> World:
-    """Twenty minutes, scraped every quarter of a minute."""
+    """A world of twenty minutes, scraped every quarter of a minute."""
     world = World(name, START.timestamp(), interval=15.0, scrapes=80)
     web(world)
     return world
@@ -255,7 +255,7 @@ def receiver(prometheus_binaries: Binaries, tmp_path: Path) -> Iterator[Receiver
 
 
 class TestLateSamples:
-    """A minute of remote write: five seconds after the minute the window of two minutes is half empty."""
+    """In a minute of remote write the window of two minutes is half empty five seconds after the minute."""
 
     def test_half_of_the_truth_is_never_acted_on_nor_learned(
         self, receiver: Receiver, cycles: Callable[..., CycleOnFakes]
@@ -275,7 +275,7 @@ class TestLateSamples:
     def test_nor_after_a_restart_that_goes_on_from_a_snapshot(
         self, receiver: Receiver, cycles: Callable[..., CycleOnFakes]
     ) -> None:
-        """Its first question is about one minute, which shows four samples of each pod: eight are usual."""
+        """The doctor's first question is about one minute, which shows four samples of each pod: eight are usual."""
         stage = cycles(receiver.server.url, cluster="late")
         for minute in range(8, 12):
             receiver.arrive(at(minute) - timedelta(seconds=LAG))

@@ -79,7 +79,7 @@ def scraped(prometheus_binaries: Binaries, tmp_path_factory: pytest.TempPathFact
 
 
 def go_on(service: Service, server: RealPrometheus) -> None:
-    """Some cycles, of which the first and the last ones are scraped; a table has the metrics of the cycle before it."""
+    """Run some cycles and have the first and the last ones scraped; a table has the metrics of the cycle before it."""
     for minute in range(1, CYCLES + 1):
         before = (NOON + (minute - 1) * MINUTE).timestamp()
         tick(service, NOON + minute * MINUTE)
@@ -131,7 +131,7 @@ def test_every_choice_of_a_reader_has_values(scraped: RealPrometheus) -> None:
 
 
 def test_no_metric_is_unknown(scraped: RealPrometheus) -> None:
-    """Neither in a panel nor in an alert: those that have no series yet are declared."""
+    """Neither a panel nor an alert reads an unknown series: series that have no samples yet are declared."""
     rules = [rule["expr"] for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
     read = {name for _, expr in expressions() for name in metrics_of(expr)} | {n for e in rules for n in metrics_of(e)}
     known = set(api_data(scraped, "label/__name__/values")) | set(api_data(scraped, "metadata"))

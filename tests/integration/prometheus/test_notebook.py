@@ -35,7 +35,7 @@ def url(prometheus_binaries: Binaries, filled_week: FilledWeek) -> Iterator[str]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """The names of the notebooks."""
+    """Parametrize tests by the names of the notebooks."""
     names = [name for name in NAMES if name not in MINUTES_LONG or metafunc.config.getoption("--long")]
     metafunc.parametrize("name", names)
 
@@ -46,7 +46,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def test_a_notebook_ends_with_settings_for_what_prometheus_has(
     name: str, url: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Run as a script, which is what the notebook is made of: a kernel for each would take as long as its work."""
+    """The notebook is run as the script that it is made of: a kernel for each would take as long as its work."""
     monkeypatch.setenv("FORECASTER__PROMETHEUS__URL", url)
     monkeypatch.setenv("FORECASTER__QUERIES__NAMESPACES", "shop")
     monkeypatch.syspath_prepend(HERE)

@@ -130,7 +130,7 @@ EVERY_KIND = {
 
 
 def test_pods_are_joined_to_whoever_controls_them(queried: Callable[..., QueriedWorld]) -> None:
-    """Neither Jobs nor DaemonSets nor pods of nobody, and neither pause containers nor cgroup aggregates."""
+    """Jobs, DaemonSets, pods of nobody, pause containers and cgroup aggregates are all left out."""
     assert queried(every_kind).latest(CPU) == pytest.approx(EVERY_KIND)
 
 
@@ -306,7 +306,7 @@ def native_sidecars(cluster: World) -> None:
 
 
 def test_native_sidecars_count_into_requests_as_the_hpa_counts_them(queried: Callable[..., QueriedWorld]) -> None:
-    """500m and not 300m: at twice the target of 60 % that is 6 pods of 3 and not 9."""
+    """The request is 500m and not 300m: at twice the target of 60 % that is 6 pods of 3 and not 9."""
     assert queried(native_sidecars).workloads()[WEB].resources == Resources(cpu_request=0.5)
 
 

@@ -36,7 +36,7 @@ NOON = START.replace(second=0)
 WEB, API = (WorkloadId("shop", "Deployment", name) for name in ("web", "api"))
 INGRESS, MESH = 4.0, 10.0
 INSTALLED, REMOVED = 40, 60
-"""Minutes."""
+"""Minutes after noon in which a mesh is installed, and the ingress controller of `moved` is removed."""
 
 
 def counted_between(cluster: World, metric: str, rate: float, since: int = 0, until: int = 999, **labels: str) -> None:
@@ -133,7 +133,7 @@ def test_nor_does_a_restart(started: Callable[..., CycleOnFakes]) -> None:
 
 
 def test_a_service_that_knows_nothing_prefers_the_mesh(started: Callable[..., CycleOnFakes]) -> None:
-    """That is why the choice is kept: without it a restart would turn 4 into 10."""
+    """The choice is kept for this reason: without it a restart would turn 4 into 10."""
     stage = started("stays", minute=INSTALLED + 10)
     run(stage, INSTALLED + 10)
     assert requests(stage, WEB) == pytest.approx(MESH, rel=0.02)

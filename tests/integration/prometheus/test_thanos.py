@@ -236,7 +236,7 @@ class TestAStoreThatIsSilent:
         assert {decision.reason for decision in held if isinstance(decision, Hold)} == {Reason.SOURCE_DOWN}
 
     def test_that_is_left_out_without_a_word_is_missed_by_its_pods(self, fleet: Fleet) -> None:
-        """Its own workload, one of three, looks like a deleted one: docs/prometheus.md says what to do."""
+        """The workload of the silent store looks like a deleted one: docs/prometheus.md says what to do."""
         with after_a_while(fleet.deduplicated, fleet) as (_, after):
             web = named(after, "web")
         assert {recommendation.id.name for recommendation in after.recommendations} == {"web", "api"}

@@ -79,7 +79,7 @@ def in_order(block: Block, week: Week) -> NDArray[np.float64]:
 
 
 def pods_of(week: Week) -> NDArray[np.intp]:
-    """In the hour that begins at `week.now`."""
+    """Count the pods in the hour that begins at `week.now`."""
     return week.pods[:, (week.now - week.start) // timedelta(hours=1)]
 
 
@@ -98,7 +98,7 @@ def test_memory_is_that_of_the_last_scrape(source: PrometheusSource, week: Week)
 
 @pytest.mark.parametrize("signal", RATES)
 def test_the_scrapes_of_the_last_seconds_are_not_hidden(source: PrometheusSource, week: Week, signal: Signal) -> None:
-    """By itself it answers with what was known half a minute ago."""
+    """VictoriaMetrics by itself answers with what was known half a minute ago."""
     at = datetime.now(UTC).replace(microsecond=0)
     block = source.latest(signal, at)
     np.testing.assert_allclose(in_order(block, week)[:, 0], put_in(week, signal, at, 2), rtol=1e-3)

@@ -86,7 +86,7 @@ def manifest(workload: Workload) -> str:
 
 
 def exported(measured: Traces, row: int) -> str:
-    """Every sample to the last digit."""
+    """Write every sample to the last digit."""
     id_ = measured.workloads[row].id
     lines = [
         f"{began(measured, int(column)):%Y-%m-%dT%H:%M:%SZ},{id_},{signal},{float(values[row, column])!r}"

@@ -34,7 +34,7 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Cluster, P
 
 
 def damaged(content: bytes, luck: random.Random) -> bytes:
-    """Cut short, with other bytes in it, with bytes of another file, or empty."""
+    """Damage a file: cut it short, write other bytes in it or bytes of another file, or empty it."""
     if not content:
         return luck.randbytes(100)
     place = luck.randrange(len(content))
@@ -54,7 +54,7 @@ def damaged(content: bytes, luck: random.Random) -> bytes:
 def test_a_restart_with_damaged_files_publishes_counts_that_the_load_asks_for(
     story: tuple[Cluster, Path], seed: int, tmp_path: Path
 ) -> None:
-    """Two files in twelve ways; never a 0, never a crash, and by the second cycle all workloads are decided again."""
+    """Two files, twelve ways: never a 0, never a crash, and by the second cycle all workloads are decided again."""
     cluster, before = story
     directory = tmp_path / "state"
     shutil.copytree(before, directory)

@@ -189,7 +189,7 @@ def service_at(now: datetime, url: str, directory: Path, parts: ExitStack) -> Se
 
 
 def play(service: Service, start: datetime, *, minutes: int) -> set[str]:
-    """Let the service run once a minute; the verdicts of the last cycle."""
+    """Let the service run once a minute; return the verdicts of the last cycle."""
     for minute in range(minutes):
         at = start + minute * MINUTE
         service.clock = lambda at=at: at + service.settings.delay  # type: ignore[misc]

@@ -56,7 +56,7 @@ def put_row(directory: Path, shard: int, shards: int, observed: bytes) -> None:
         connection.execute(statement, row | {"origins": zlib.compress(b"")})
 
 
-def ended(service: Service) -> None:
+def save_state(service: Service) -> None:
     for entry in service.persisted:
         entry.part.save()
 
@@ -76,7 +76,7 @@ def seasonal(service: Service) -> int:
 def test_a_forged_row_of_a_shard_is_refused_and_the_service_goes_on(cluster: Cluster, tmp_path: Path) -> None:
     with composed(cluster, tmp_path, sharding=SHARDING) as service:
         tick(service, after(0))
-        ended(service)
+        save_state(service)
     shard = shard_of(WEB.namespace, 2)
     put_row(tmp_path, shard, 2, forged())
     with composed(cluster, tmp_path, sharding=SHARDING) as service:
@@ -87,7 +87,7 @@ def test_a_forged_row_of_a_shard_is_refused_and_the_service_goes_on(cluster: Clu
         assert service.report.verdicts.total() == 2
         assert seasonal(service) == 0
         assert METRIC % "shards" in service.metrics.text()
-        ended(service)
+        save_state(service)
     with composed(cluster, tmp_path, sharding=SHARDING) as service:
         tick(service, after(2))
         assert service.report
@@ -99,7 +99,7 @@ def test_a_service_that_is_not_divided_asks_for_no_state_of_shards(
 ) -> None:
     with composed(cluster, tmp_path) as service:
         tick(service, after(0))
-        ended(service)
+        save_state(service)
         before = service.cycle.decider.observed.fleet.row.copy()  # type: ignore[union-attr]
     put_row(tmp_path, 0, 1, forged())
     with composed(cluster, tmp_path) as service:
@@ -116,7 +116,7 @@ def test_a_key_is_replaced_without_losing_what_was_learned(cluster: Cluster, tmp
         state = {"directory": str(tmp_path / "state"), "key_file": str(key)}
         with composed(cluster, tmp_path / "state", sharding=SHARDING, state=state) as service:
             tick(service, after(minute))
-            ended(service)
+            save_state(service)
             assert service.report
             return [line for line in service.report.failures if "not signed" in line]
 
@@ -134,7 +134,7 @@ def test_a_file_of_another_release_is_refused(
     key.write_text("o" * 64)
     with composed(cluster, tmp_path / "state", state=state) as service:
         tick(service, after(0))
-        ended(service)
+        save_state(service)
     key.write_text("n" * 64)
     with composed(cluster, tmp_path / "state", state=state) as service:
         assert service.cycle.decider.observed.state.rows == 0  # type: ignore[union-attr]

@@ -49,7 +49,7 @@ def pod(cluster: Cluster, server: StateServer, directory: Path, **state: Any) ->
         yield service
 
 
-def ended(service: Service) -> None:
+def save_state(service: Service) -> None:
     """Save the state that outlives the service, as at SIGTERM."""
     for entry in service.persisted:
         entry.part.save()
@@ -71,7 +71,7 @@ def lived(cluster: Cluster, server: StateServer, directory: Path) -> dict[str, t
     """A pod that has judged its gates and is gone; return the gates."""
     with pod(cluster, server, directory) as service:
         tick(service, after(0))
-        ended(service)
+        save_state(service)
         return gates_of(service)
 
 
@@ -103,7 +103,7 @@ def test_a_new_pod_without_a_volume_goes_on_from_the_gates_of_the_one_before_it(
         tick(service, after(1))
         assert gates_of(service) == before
         assert not service.report or service.report.failures == ()
-        ended(service)
+        save_state(service)
     with pod(cluster, server, tmp_path / "third") as service:
         assert gates_of(service) == before
 
@@ -113,7 +113,7 @@ def test_a_directory_with_newer_state_is_believed(cluster: Cluster, server: Stat
     older = server.entry(CHECKPOINT)
     with pod(cluster, server, tmp_path / "state") as service:
         tick(service, after(5))
-        ended(service)
+        save_state(service)
         decided = observed_of(service).decided_at
     server.put(CHECKPOINT, older)
     with pod(cluster, server, tmp_path / "state") as service:

@@ -55,7 +55,7 @@ def test_a_count_of_the_past_is_asked_of_no_hpa(tmp_path: Path) -> None:
 
 
 def test_the_runbook_takes_the_forecast_out_though_the_owner_states_the_mode(tmp_path: Path) -> None:
-    """By an annotation, which stands above `mode: observe` of the settings; and the HPA is answered as before."""
+    """An annotation, which stands above `mode: observe` of the settings, does so; the HPA is answered as before."""
     (fragment,) = (
         snippet.text
         for snippet in snippets()
@@ -79,7 +79,7 @@ def test_the_runbook_takes_the_forecast_out_though_the_owner_states_the_mode(tmp
 
 
 def test_two_targets_of_our_demand_are_an_error_with_a_sentence(tmp_path: Path) -> None:
-    """One means requests by its selector, which no inventory tells: as CPU it would ask for thousands of pods."""
+    """A target means requests by its selector, which no inventory tells: as CPU it would ask for thousands of pods."""
     both = hpa(OURS, Target("forecaster_demand", TargetType.AVERAGE_VALUE, 100.0))
     with recorded_cluster([workload("web", autoscaler=both)]) as cluster, composed(cluster, tmp_path) as service:
         tick(service, NOON)
@@ -141,7 +141,7 @@ def test_the_service_ends_after_its_grace_although_prometheus_answers_nothing(tm
 
 
 def test_ctrl_c_before_anything_is_known_ends_a_command_as_interrupted() -> None:
-    """Not as a command that failed, with advice about a Prometheus that had no time to answer."""
+    """The command does not end as one that failed, with advice about a Prometheus that had no time to answer."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         silent.settimeout(PATIENCE)
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 CASES = [*specs(), *annotated()]
 OWNERS = [WorkloadId(f"team-{number:04}", "Deployment", "web") for number in range(len(CASES))]
 NEIGHBOURS = [WorkloadId(namespace, "Deployment", "web") for namespace in ("alpha", "team-0500x", "zulu")]
-"""Before, between and after the others."""
+"""Namespaces of the neighbours: before, between and after the others."""
 
 POLICY = {"mode": "publish", "horizontal": {"gate": False}}
 """A forecast that is not on trial has its say at once."""
@@ -102,7 +102,7 @@ def test_the_neighbours_are_decided_as_if_nobody_had_written_anything(all_at_onc
 
 
 def test_nothing_goes_to_0_or_below_what_is_measured(all_at_once: Walked) -> None:
-    """But where the owner states a lower maximum, or freezes the count."""
+    """Exceptions are an owner who states a lower maximum, or freezes the count."""
     for id_, case in zip(OWNERS, CASES, strict=True):
         recommendation, stated = all_at_once.decided[id_], all_at_once.policies.stated(id_).horizontal
         if not isinstance(recommendation.replicas, Scale):
@@ -146,7 +146,7 @@ def test_what_is_beyond_a_bound_is_refused_and_its_owner_told(all_at_once: Walke
 
 
 def test_what_is_refused_changes_nothing_of_the_policy(all_at_once: Walked) -> None:
-    """The refused part alone: a mode that cannot be read is taken for `observe`."""
+    """A mode that cannot be read is taken for `observe`, which is the default here."""
     default = all_at_once.policies.defaults
     for (case, why), id_ in zip(refusals(all_at_once), OWNERS, strict=True):
         if case.annotations is None and why:
@@ -154,7 +154,7 @@ def test_what_is_refused_changes_nothing_of_the_policy(all_at_once: Walked) -> N
 
 
 def test_events_beyond_those_of_a_namespace_are_left_out_and_their_owners_told(tmp_path: Path) -> None:
-    """Counted by the names of workloads: those of the last one have no effect, in its own namespace alone."""
+    """Events count by the names of workloads: the last one has no effect, in its own namespace alone."""
     crowd = [WorkloadId("crowded", "Deployment", f"web-{number:02}") for number in range(21)]
     beside = WorkloadId("zulu", "Deployment", "web")
     night = {"cron": "0 2 * * *", "duration": "1h", "freeze": True}

@@ -52,7 +52,7 @@ def clock(tmp_path: Path) -> PlayedTime:
 
 
 def minute(cluster: Cluster, leader: Member, follower: Member, clock: PlayedTime, at: datetime) -> None:
-    """A cycle of the leader, in which the cart has another count, and the copy of it."""
+    """Run a cycle of the leader, in which the cart has another count, and copy it."""
     number = (at - NOON) // MINUTE
     scale(cluster, "cart", 4 + number % 5, 4 + number % 5, at)
     clock.set(at + leader.settings.cycle.delay)
@@ -78,7 +78,7 @@ def test_for_an_hour_both_serve_the_same_to_the_digit(cluster: Cluster, clock: P
 
 
 def rows(member: Member) -> list[object]:
-    """All that its table says, of all workloads."""
+    """Everything that its table says of all workloads."""
     table = published(member.directory)
     return [(table.published(entry), table.view(entry)) for entry in table.entries]
 

@@ -58,7 +58,7 @@ def states_by_name(service: Service, directory: Path) -> dict[str, WorkloadState
 
 
 def scale_ups(cluster: Cluster, service: Service, times: int) -> Iterator[datetime]:
-    """Cycles in which the cart gets a pod more every four minutes, ready three minutes later."""
+    """Run cycles in which the cart gets a pod more every four minutes, ready three minutes later."""
     for minute in range(times * 4):
         pods = 5 + minute // 4
         scale(cluster, "cart", pods, pods if minute % 4 == 3 else pods - 1, after(minute))
@@ -111,7 +111,7 @@ def test_a_start_after_noon_of_a_clock_that_was_ahead_is_written_at_once(tmp_pat
 
 
 def test_where_requests_come_from_is_written_when_it_is_known_and_read_at_the_start(tmp_path: Path) -> None:
-    """Not five minutes later with the rest: a kill could turn an ingress controller's rate into a mesh's."""
+    """With the rest, five minutes later, a kill could turn an ingress controller's rate into a mesh's."""
     web = workload("web").id
     with recorded_cluster() as cluster:
         with composed(cluster, tmp_path) as first:

@@ -117,6 +117,6 @@ def test_the_service_publishes_none(
 
 
 def nothing_is_said(where: str, text: str) -> None:
-    """Neither as it is nor as basic authentication encodes it."""
+    """Fail where a text has a secret, be it plain or encoded for basic authentication."""
     leaks = [line for line in text.splitlines() if SEED in line or ENCODED in line]
     assert not leaks, f"{where}: {leaks[0][:300]}"

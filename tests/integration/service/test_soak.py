@@ -43,7 +43,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.long]
 HERE = ZoneInfo("Europe/Berlin")
 BEGIN, END = datetime(2027, 12, 20, tzinfo=UTC), datetime(2028, 3, 29, tzinfo=UTC)
 MARKED_DAYS = (datetime(2027, 12, 31, tzinfo=UTC), datetime(2028, 2, 29, tzinfo=UTC), datetime(2028, 3, 26, tzinfo=UTC))
-"""Year end, leap day, summer time."""
+"""Year end, leap day, and the change to summer time."""
 EVERY = 2 * MINUTE
 CYCLES_AROUND = 200
 PERMANENT, PASSING = ("web", "api", "cart"), 2
@@ -128,7 +128,7 @@ class Course:
 
 
 def instants(*, every: bool) -> Iterator[datetime]:
-    """Evaluation times, in order."""
+    """Evaluation times in order: all of them, or those around marked days."""
     if every:
         yield from (BEGIN + number * EVERY for number in range((END - BEGIN) // EVERY))
         return
@@ -193,7 +193,7 @@ def measure(course: Course, directory: Path) -> None:
 
 
 def level(course: Course) -> None:
-    """The last third against the second: the first one fills what is kept."""
+    """Compare the last third with the second: the first one fills what is kept."""
     third = len(course.resident) // 3
     for name, more in (("resident", GROWTH_BYTES), ("directory", GROWTH_BYTES), ("descriptors", GROWTH_FILES)):
         values = getattr(course, name)

@@ -21,7 +21,7 @@ STORIES = {
     "observe": ({"mode": "observe"}, "observing", "acting"),
     "ungated": ({"mode": "publish", "horizontal": {"gate": False}}, "acting", ""),
 }
-"""Policy; state on the pages; state of the gate, which knows no mode; "" without one."""
+"""Policy, state on the pages, and state of the gate, which knows no mode; "" without a gate."""
 
 
 @pytest.mark.parametrize(("policy", "state", "gate"), STORIES.values(), ids=STORIES)

@@ -41,12 +41,12 @@ with recorded_cluster() as cluster:
         tick(service, after(1))
 print(json.dumps({"before": before, "restored": restored, "after": counts()}))
 """
-"""Reads the table that is there, goes on for a minute, and tells what the first release made of it."""
+"""Program that reads the table that is there, goes on for a minute, and prints what the first release made of it."""
 
 
 @pytest.fixture
 def first_release(tmp_path: Path, *, long: bool) -> Path:
-    """Its files, without the paths of today's."""
+    """Files of the first release, without the paths of today's."""
     if not long:
         pytest.skip("`./dev test --long` goes back to the first release")
     packed = subprocess.run(["git", "archive", FIRST], cwd=ROOT, capture_output=True, check=False)

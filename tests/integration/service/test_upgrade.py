@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tests.support.composed import Cluster
 
 FIRST = Path(__file__).parents[2] / "data" / "state-0.1.0.tar.gz"
-"""The state directory of 0.1.0 after three cycles before `NOON`, of the two workloads of `recorded_cluster`."""
+"""State directory of 0.1.0 after three cycles before `NOON`, of the two workloads of `recorded_cluster`."""
 
 
 @pytest.fixture

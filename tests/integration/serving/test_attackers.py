@@ -31,11 +31,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 UNHARMED_SECONDS = 0.25
-"""For the 99th of a hundred requests, on machines where a test shares its core with others."""
+"""Seconds for the 99th of a hundred requests, on machines where a test shares its core with others."""
 AS_CALM = 3
-"""Where the machine is slower than that by itself: times the wait of a round in which nobody attacks."""
+"""Times the wait of a round in which nobody attacks, where the machine by itself is slower than UNHARMED_SECONDS."""
 ROUNDS = 5
-"""An attack that harms does so every time; whoever else wants the core does not."""
+"""Rounds: an attack that harms does so in each of them; another program that wants the core does not."""
 HALF_OPEN = 5000
 CALLS = 300
 
@@ -315,7 +315,7 @@ class ProxyCalls:
 
     @property
     def p99(self) -> float:
-        """Seconds."""
+        """Seconds within which 99 of a hundred calls were answered."""
         return sorted(self.waits)[CALLS * 99 // 100]
 
     @property
@@ -342,7 +342,7 @@ def unrefused(serving: SecureServing, kind: str) -> Iterator[Counter[str]]:
 
 
 def test_tokens_that_are_guessed_cost_the_front_proxy_no_call(serving: SecureServing) -> None:
-    """400 connections; before, its calls waited for them in a queue: 1.2 s."""
+    """The attack has 400 connections; before, the proxy's calls waited for them in a queue: 1.2 s."""
     for answered in unrefused(serving, "guessed_token"):
         assert set(answered) == {"401", "429"}
 
@@ -355,7 +355,7 @@ def test_what_is_no_token_is_refused_without_a_review(serving: SecureServing) ->
 
 
 def test_invented_namespaces_of_an_ordinary_token_cost_the_front_proxy_no_call(serving: SecureServing) -> None:
-    """400 connections; before, 345 of 400 calls that needed a review were refused."""
+    """The attack has 400 connections; before, 345 of 400 calls that needed a review were refused."""
     for answered in unrefused(serving, "invented_namespace"):
         assert answered["429"]
 
@@ -404,7 +404,7 @@ def test_a_client_that_hangs_up_in_the_middle_is_no_fault(serving: SecureServing
 def test_clients_that_hang_up_or_hang_on_are_no_faults_in_the_log(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Before, each of them wrote some fifty lines, as often as it liked."""
+    """Before, each of these clients wrote some fifty lines, as often as it liked."""
     fresh_table(tmp_path)
     user = f"X-Remote-User: {HPA['X-Remote-User']}"
     request = head("/api/v1/recommenders/watermark", user, "Content-Length: 100000", method="POST") + b"{"

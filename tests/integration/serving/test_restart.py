@@ -31,7 +31,7 @@ def serving(tmp_path: Path) -> Iterator[SecureServing]:
 
 
 def killed(serving: SecureServing) -> None:
-    """The process is killed, and gone; the next one starts by itself."""
+    """Kill the process and wait until it is gone; the next one starts by itself."""
     before = serving.process.pid
     assert before is not None
     os.kill(before, signal.SIGKILL)
@@ -57,7 +57,7 @@ def test_the_first_requests_wait_until_the_front_proxy_is_known(serving: SecureS
 
 @pytest.mark.slow
 def test_without_the_api_server_the_front_proxy_is_told_so_and_is_not_a_stranger(serving: SecureServing) -> None:
-    """After the wait it is 503, an error that passes, and as soon as the API server is back it is served."""
+    """After the wait the answer is 503, an error that passes; the proxy is served as soon as the API server is back."""
     serving.reviews.down = True
     killed(serving)
     answer = serving.as_proxy()

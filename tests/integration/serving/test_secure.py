@@ -82,7 +82,7 @@ def test_the_right_authority_with_a_wrong_name_is_no_proxy(serving: SecureServin
 
 
 def test_another_authority_is_refused_in_the_handshake(serving: SecureServing) -> None:
-    """A user's certificate of the cluster with the proxy's own name: it must not become the proxy."""
+    """The certificate is a user's of the cluster, with the proxy's own name: it must not become the proxy."""
     user = serving.reviews.authority.issue("user", common_name="front-proxy-client")
     with pytest.raises((httpx.ReadError, httpx.ConnectError, httpx.RemoteProtocolError)):
         serving.ask(identity=user, **HPA)

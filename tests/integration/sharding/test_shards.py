@@ -69,7 +69,7 @@ def cycle_of(service: Service) -> ShardedCycle:
     return service.cycle
 
 
-def ended(service: Service) -> None:
+def save_state(service: Service) -> None:
     """Save the state that outlives the service."""
     for entry in service.persisted:
         entry.part.save()
@@ -139,14 +139,14 @@ def test_a_restart_goes_on_from_what_lies_in_the_database_by_any_number_of_shard
     with sharded(cluster, tmp_path) as service:
         for minute in range(3):
             tick(service, after(minute))
-        ended(service)
+        save_state(service)
         before = remembered(cycle_of(service))
     for shards in (4, 5):
         with sharded(cluster, tmp_path, shards) as service:
             cycle_of(service).learned.restore()
             assert remembered(cycle_of(service)) == before
             tick(service, after(2 + shards))
-            ended(service)
+            save_state(service)
             before = remembered(cycle_of(service))
 
 
@@ -154,7 +154,7 @@ def test_a_fleet_that_is_divided_for_the_first_time_keeps_what_it_has_learned(cl
     with composed(cluster, tmp_path, policy=POLICY) as service:
         for minute in range(3):
             tick(service, after(minute))
-        ended(service)
+        save_state(service)
         begun = service.cycle.decider.observed.fleet.row.keys()  # type: ignore[union-attr]
     with sharded(cluster, tmp_path) as service:
         tick(service, after(3))
@@ -168,18 +168,18 @@ def test_a_fleet_that_is_divided_no_more_goes_on_from_what_its_shards_learned_an
 ) -> None:
     with composed(cluster, tmp_path, policy=POLICY) as service:
         tick(service, after(0))
-        ended(service)
+        save_state(service)
     with sharded(cluster, tmp_path) as service:
         for minute in range(1, 3):
             tick(service, after(minute))
-        ended(service)
+        save_state(service)
         before = remembered(cycle_of(service))
     with composed(cluster, tmp_path, policy=POLICY) as service:
         observed = service.cycle.decider.observed  # type: ignore[union-attr]
         assert remembered_by(observed) == before
         assert {len(counts) for _, counts in before.values()} == {3}  # type: ignore[misc]
         tick(service, after(3))
-        ended(service)
+        save_state(service)
         before = remembered_by(observed)
     with sharded(cluster, tmp_path, shards=3) as service:
         cycle_of(service).learned.restore()
@@ -251,7 +251,7 @@ def test_an_answer_in_another_form_holds_the_workloads_of_its_shard_and_no_other
 
 
 class OtherVersion(LocalExecutor):
-    """The answer of one shard lacks something."""
+    """An executor in which the answer of one shard lacks something."""
 
     def __init__(self, shard: int, missing: str) -> None:
         super().__init__()
@@ -271,7 +271,7 @@ class OtherVersion(LocalExecutor):
 
 
 class HalfOfIt(LocalExecutor):
-    """One shard cannot be computed, and one does not come."""
+    """An executor in which one shard cannot be computed, and one does not come."""
 
     def __init__(self, failing: int, late: int) -> None:
         super().__init__()
@@ -325,7 +325,7 @@ class Starting:
 
 
 class Noting(LocalExecutor):
-    """Keeps which pods shards are told of."""
+    """An executor that keeps which pods shards are told of."""
 
     def run(self, tasks: Sequence[ShardTask], seconds: float) -> Iterator[ShardResult | ShardFailure]:
         self.started = {id_: pods for task in tasks for id_, pods in task.inventory.started.items()}
@@ -333,12 +333,12 @@ class Noting(LocalExecutor):
 
 
 def test_a_fleet_whose_shards_have_learned_nothing_goes_on_undivided(cluster: Cluster, tmp_path: Path) -> None:
-    """Each shard failed; who turns them off for that must not be left with a service that does not start."""
+    """Each shard failed; somebody who turns shards off for that must not be left with a service that does not start."""
     with sharded(cluster, tmp_path) as service:
         learned = cycle_of(service).learned
         learned.restore()
         learned.keep(0, ShardState(after(1), Observed().encoded(), b""))
-        ended(service)
+        save_state(service)
     with composed(cluster, tmp_path, policy=POLICY) as service:
         tick(service, after(2))
         assert len(published(tmp_path).entries) == len(FLEET)

@@ -65,7 +65,7 @@ def test_a_decision_is_kept_when_it_changes(ledger: SqlLedger) -> None:
 
 @pytest.mark.parametrize("take_away", ["unlink", "empty"])
 def test_a_file_that_is_taken_away_while_the_service_runs_is_made_anew(tmp_path: Path, take_away: str) -> None:
-    """The first write after it fails and says so; into the file of before it would be lost in silence."""
+    """The first write afterwards fails and says so; into the old file it would be lost in silence."""
     with closing(open_ledger(f"sqlite:///{tmp_path}/ledger.db")) as ledger:
         ledger.record(NOON, [recommendation(WEB)])
         for file in tmp_path.glob("ledger.db*"):

@@ -49,14 +49,14 @@ def engine(address: str) -> Iterator[Engine]:
 
 
 def recorded(address: str) -> int:
-    """Decisions that are kept after one more is."""
+    """Decisions that are kept after one more is recorded."""
     with closing(SqlLedger(address, keep=KEEP)) as ledger:
         ledger.record(NOON, [recommendation()])
         return len(ledger.changes_of([recommendation().id], NOON)[recommendation().id])
 
 
 def versions(engine: Engine) -> tuple[int, int]:
-    """By revisions, and as a forecaster from before revisions reads it."""
+    """Versions of the tables by revisions, and as a forecaster from before revisions reads them."""
     with engine.connect() as connection:
         return migrations.version_of(connection), connection.scalar(text("SELECT version FROM schema")) or 0
 

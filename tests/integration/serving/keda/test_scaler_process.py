@@ -60,7 +60,7 @@ def certificates(authority: Authority, name: str) -> list[str]:
 
 
 def is_active(channel: grpc.Channel) -> bool:
-    """Whether it says so; it may be asked again."""
+    """Whether the scaler says that a workload is active; it may be asked again."""
     try:
         return bool(ask(channel, "IsActive", reference()).result)
     except grpc.RpcError:
@@ -86,7 +86,7 @@ class TestAsKedaAsks:
         assert keda_client(scaler.address, "GetMetrics", "metric=replicas") == [value]
 
     def test_a_stream_of_targets_says_the_target_at_once_and_stays_open(self, scaler: ScalerProcess) -> None:
-        """KEDA keeps it: only of a target that it knows it counts failures towards `fallback`."""
+        """KEDA keeps the target: it counts failures towards `fallback` only for a target that it knows."""
         (target,) = keda_client(scaler.address, "GetMetricSpec", *CPU_TRIGGER)
         assert keda_client(scaler.address, "StreamMetricSpec", *CPU_TRIGGER, seconds=2) == [target]
         (refused,) = keda_client(scaler.address, "StreamMetricSpec", "signal=cpu")
@@ -145,7 +145,7 @@ def listening(scaler: ScalerProcess) -> Iterator[list[bool]]:
 
 
 def waiting_for_load() -> Recommendation:
-    """At zero, and nothing forecast."""
+    """A workload at zero, with nothing forecast."""
     nothing = replace(signal_view("requests"), measured=0.0, forecast=replace(ahead(), peak=0.0))
     return replace(recommendation(now=0, replicas=None), signals=(nothing,))
 
