@@ -1,4 +1,4 @@
-"""Panels for notebooks: from the recording, and the same from a Prometheus that serves it."""
+"""Panels for notebooks: those of the recording equal those of a Prometheus that serves it."""
 
 from datetime import timedelta
 from pathlib import Path

@@ -20,7 +20,7 @@ OTHER = Leader("other", "10.0.0.2:6443")
 
 @dataclass
 class Election:
-    """Says what a test lets it say, one answer a look."""
+    """An election that gives the answers of a test, one a look."""
 
     leads: list[bool]
     leader: Leader | None = None
@@ -47,7 +47,7 @@ class Follower:
         self.then()
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing, since no connection is open."""
 
 
 @dataclass

@@ -45,7 +45,7 @@ class Log:
     critical = warning
 
     def debug(self, *_: object, **__: object) -> None:
-        """Not of interest."""
+        """Ignore the line."""
 
     info = debug
 

@@ -33,7 +33,7 @@ WEB = WorkloadId("shop", "Deployment", "web")
 
 @pytest.fixture(scope="module")
 def cycle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cycle]:
-    """One that has run once."""
+    """A cycle that has run once."""
     sale = {"name": "sale", "cron": "0 9 * * *", "duration": "1h", "time_zone": "Europe/Berlin", "replicas": 9}
     policy = {"mode": "publish", "horizontal": {"quantile": 0.95, "events": [sale]}}
     directory = tmp_path_factory.mktemp("state")

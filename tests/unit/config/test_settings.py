@@ -24,7 +24,7 @@ CART = WorkloadId("shop", "Deployment", "cart")
 
 
 def faults(text: str) -> dict[str, tuple[object, str]]:
-    """Value and sentence by path."""
+    """Value and sentence of each fault, by path."""
     with pytest.raises(ConfigError) as refused:
         parse(yaml.safe_load(text), "settings.yaml")
     return {fault.path: (fault.value, fault.allowed) for fault in refused.value.faults}

@@ -1,4 +1,4 @@
-"""Where what was measured is only what was served."""
+"""Minutes in which the measured load is only the load that was served."""
 
 from __future__ import annotations
 

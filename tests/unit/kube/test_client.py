@@ -77,7 +77,7 @@ class Cluster:
     expires: float | None = None
     body: bytes = b'{"data":{"a":"b"}}'
     held: threading.Event = field(default_factory=threading.Event)
-    """Cleared: requests are taken and not answered."""
+    """While it is cleared, requests are taken and not answered."""
 
     def __post_init__(self) -> None:
         self.authority = Authority(self.folder, "ca")
@@ -497,7 +497,7 @@ def test_a_name_of_the_certificate_may_differ_from_the_address(cluster: Cluster)
 
 
 def rotate(cluster: Cluster) -> None:
-    """A certificate of a new authority, which is in the CA file by now."""
+    """Serve a certificate of a new authority, which is in the CA file by now."""
     (cluster.folder / "next").mkdir()
     cluster.authority = Authority(cluster.folder / "next", "next")
     identity = cluster.authority.issue("server", "localhost", "127.0.0.1")

@@ -63,7 +63,7 @@ def silent(clock: Clock, first: list[bytes]) -> ScriptedServer:
 
 
 def stepped(watch: Any, server: ScriptedServer) -> float:
-    """Seconds that it waits after one step."""
+    """Seconds that the watch waits after one step."""
     waits: float = watch.step(server, threading.Event())
     return waits
 

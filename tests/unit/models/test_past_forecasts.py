@@ -14,7 +14,7 @@ from tests.support.panels import HOUR, MONDAY, daily_waves
 
 @dataclass(frozen=True)
 class Shy:
-    """Speaks of every other series only; of the others its fallback does."""
+    """A model that forecasts every other series only; its fallback forecasts the rest."""
 
     name: str = "shy"
 

@@ -19,7 +19,7 @@ ORIGIN = 8 * DAY
 
 @cache
 def fitted_to_waves(name: str) -> Fitted:
-    """To eight of the nine days."""
+    """Fit a model to eight of the nine days."""
     return create(name).fit(WAVES.until(MONDAY + ORIGIN * FIVE_MINUTES))
 
 

@@ -40,7 +40,7 @@ def demand(target: float, signal: str = "") -> Target:
 
 
 def held(now: int = 10, *targets: Target, at: datetime = NOON, reason: Reason = Reason.NO_DATA) -> Recommendation:
-    """Nothing is known of it but the count and the HPA."""
+    """A workload of which nothing but the count and the HPA is known."""
     return replace(recommendation(replicas=None, reason=reason, now=now, at=at), signals=(), targets=targets)
 
 

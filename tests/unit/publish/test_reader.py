@@ -80,7 +80,7 @@ def test_a_replaced_table_is_seen_and_the_old_one_stays_readable(path: Path) -> 
 
 
 def test_a_replaced_table_that_is_read_no_more_is_closed_at_once(path: Path) -> None:
-    """Else its file keeps its place on the disk until the next full collection of garbage, which may be days away."""
+    """Otherwise its file keeps its place on the disk until the next full collection of garbage, perhaps days later."""
     reader = read(publish(path))
     gc.disable()
     try:

@@ -69,7 +69,7 @@ def test_every_gauge_of_the_workloads_is_listed() -> None:
 
 
 def test_shares_of_pods_would_run_away_where_the_total_stays() -> None:
-    """Why `type: Pods` is not offered, in the HPA's own arithmetic."""
+    """This is why `type: Pods` is not offered, in the HPA's own arithmetic."""
     demand, target, published_for = 8000, 1000, 4
     share, count, counts = demand // published_for, published_for, []
     for _ in range(3):  # all pods become Ready before the next table

@@ -66,7 +66,7 @@ def test_our_own_group_says_the_same(api: MetricsApi, metric: str) -> None:
 
 
 def test_an_hpa_that_sleeps_by_itself_reads_the_load_that_comes(tmp_path: Path) -> None:
-    """Not the count of zero that it has: its own metric wakes it."""
+    """The HPA reads the load and not its count of zero: its own metric wakes it."""
     asleep = workload(replicas=0, autoscaler=hpa(Target("http_requests", TargetType.AVERAGE_VALUE, 50.0), lowest=0))
     outlook = outlooks(requests=0.0, requests_ahead=120.0)
     row = decided(outlook, of=asleep, under=policy(requests_metric="http_requests"))

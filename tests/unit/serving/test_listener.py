@@ -31,7 +31,7 @@ class Unread(asyncio.Transport):
         return False
 
     def pause_reading(self) -> None:
-        """Its next requests wait."""
+        """Let the client's next requests wait."""
 
     def close(self) -> None:
         """The connection has gone."""

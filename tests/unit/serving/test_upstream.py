@@ -19,7 +19,7 @@ QUEUE = ApiRequest("GET", f"{SHOP}/s0-queue", b"labelSelector=scaledobject.keda.
 
 
 class Adapter:
-    """Answers what it is told to, or not at all."""
+    """An adapter that gives the answer of a test, or none at all."""
 
     def __init__(self) -> None:
         self.answer: RawAnswer | None = RawAnswer(200, b'{"items":[]}', "application/json")
