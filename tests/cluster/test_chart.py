@@ -82,7 +82,7 @@ def test_a_release_comes_changes_and_goes_beside_another_and_teams_keep_their_ob
 
     plane.kubectl("wait", "--for=condition=Established", f"crd/{DEFINITION}", "--timeout=60s")
     plane.kubectl("apply", "--namespace=shop", "-f-", given=json.dumps(POLICY))
-    # Within minutes of the install, another image and fewer parts; then back.
+    # Upgrade to another image and fewer parts within minutes of the install, then roll back.
     run(plane, "upgrade", "green", str(CHART), **with_parts("floor", tag="2"))
     until_ready(plane, "green-forecaster", 1)
     assert image_of(plane, "green-forecaster") == "forecaster:2"

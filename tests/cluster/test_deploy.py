@@ -173,7 +173,7 @@ class TestComponents:
         for name, text in settings.items():
             (tmp_path / name).write_text(text)
         (tmp_path / "kustomization.yaml").unlink()
-        monkeypatch.setenv("FORECASTER__REPLICAS__HOST", "10.0.0.1")  # of the pod, as its Deployment says
+        monkeypatch.setenv("FORECASTER__REPLICAS__HOST", "10.0.0.1")  # as the Deployment sets it
         loaded = load(tmp_path)
         assert loaded.policy.mode == "publish"
         assert loaded.keda.enabled

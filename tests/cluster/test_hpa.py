@@ -160,7 +160,7 @@ def service_at(now: datetime, url: str, deployed: Deployed, parts: ExitStack) ->
         "prometheus": {"url": url},
         "queries": {"requests_from": "none"},
         "state": {"directory": str(deployed.table.parent)},
-        "policy": {"mode": "publish", "horizontal": {"gate": False}},  # no day to prove itself
+        "policy": {"mode": "publish", "horizontal": {"gate": False}},  # there is no day to judge it
     }
     settings = parse(given, "test")
     state = state_directory(settings.state)

@@ -104,7 +104,7 @@ class TestManifests:
         (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(overlay))
         built = control_plane.kubectl("kustomize", str(tmp_path))
         control_plane.api.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "forecaster"}})
-        # Of a Job of another image, made by another test, the template cannot be changed.
+        # The template of a Job that another test made with another image cannot be changed.
         control_plane.kubectl("delete", "job", "--all", "--namespace=forecaster")
         control_plane.kubectl("apply", "--dry-run=server", "-f-", given=built)
 

@@ -87,7 +87,7 @@ def test_pods_are_timed_until_they_are_ready_and_told_with_their_node_pool(deplo
         wait_until(ready, what="five pods that are ready")
     deployed.cluster.kubectl("label", "nodes", *nodes, "agentpool-")
     assert {pod.pool for pod in started} == {"fake"}
-    assert all(timedelta(seconds=2) <= pod.took <= timedelta(seconds=9) for pod in started), started  # of whole seconds
+    assert all(timedelta(seconds=2) <= pod.took <= timedelta(seconds=9) for pod in started), started  # whole seconds
 
 
 def test_a_watch_survives_a_restart_that_forgets_its_version(deployed: Deployed, namespace: str) -> None:

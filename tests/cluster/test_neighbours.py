@@ -78,7 +78,7 @@ def kind_of(plane: ControlPlane, group: str, version: str, kind: str, plural: st
         },
     }
     path = f"/apis/{group}/{version}"
-    # One of this name may be there of another test, or on its way out.
+    # A definition of this name may be left by another test, or still being deleted.
     plane.api.ask("DELETE", f"{DEFINITIONS}/{plural}.{group}")
     wait_until(lambda: plane.api.ask("POST", DEFINITIONS, definition).is_success, what=f"definition of {kind}")
     wait_until(lambda: plane.api.ask("GET", f"{path}/{plural}").is_success, what=f"kind {kind}")

@@ -197,7 +197,7 @@ def test_a_leader_whose_clock_is_ahead_lowers_no_count_that_it_has_not_looked_at
     with ExitStack() as parts:
         ahead = leader(plane, parts, SCALE)
         assert ahead.cycle(web, 3, at=datetime.now(UTC) + SKEW)["scale"].writes == {}
-        assert ahead.cycle(web, 3, at=datetime.now(UTC))["scale"].writes == {}  # it was set right
+        assert ahead.cycle(web, 3, at=datetime.now(UTC))["scale"].writes == {}  # its clock was set right
     assert replicas(plane.api, "web", web).wanted == 6
 
 

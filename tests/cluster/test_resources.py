@@ -380,14 +380,14 @@ def test_without_the_definitions_the_service_goes_on_and_says_so(
     assert web in leader.cycle(web.namespace).ids
     assert not leader.published(web)
 
-    with ExitStack() as parts:  # a service that begins without them
+    with ExitStack() as parts:  # a service that begins without definitions
         monkeypatch.setattr("forecaster.kube.watch.REFUSED_PAUSE", 1.0)
         replica = Replica(plane, parts)
         assert web in replica.cycle(web.namespace).ids
         refused = [watch for watch in replica.cluster.watches if watch.health.refused]
         assert [watch.path.rpartition("/")[2] for watch in refused] == [AUTOSCALERS, "predictivepolicies"]
         assert all("404" in watch.health.fault for watch in refused)
-        plane.install(DEFINITIONS)  # and learns of them when they are there
+        plane.install(DEFINITIONS)  # the service learns of definitions that are installed later
         apply(plane, web.namespace, mode="publish")
         known(replica, web, 1)
         assert replica.published(web)

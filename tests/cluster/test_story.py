@@ -170,9 +170,9 @@ class Story:
             "queries": {"requests_from": "none", "specifications_every": "0s"},
             "serving": {"secure": {"enabled": False}},
             "state": {"directory": str(state_directory_of(self.folder))},
-            "kubernetes": {"live": "off"},  # confirmed by the real clock, which is eight hours ahead
+            "kubernetes": {"live": "off"},  # they are confirmed by the real clock, eight hours ahead
             "acting": {"kubeconfig": str(self.plane.account("forecaster", NAMESPACE))},
-            # No three days to prove itself; live facts time pods by the real clock.
+            # The story has no three days in which a gate could be judged; live facts time pods by the real clock.
             "policy": {"mode": mode, "horizontal": {"gate": False, "lead_time": "3m"}},
             **given,
         }

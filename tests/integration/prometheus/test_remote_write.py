@@ -50,7 +50,7 @@ def write(receiver: RealPrometheus, rows: list[Recommendation], **settings: obje
     for row in rows:
         writer.receive(offered_cycle(row, at=row.at))
         writer.settle(PATIENCE)
-    writer.receive(offered_cycle(at=rows[-1].at))  # would say what was not taken
+    writer.receive(offered_cycle(at=rows[-1].at))  # raises for samples that were not taken
     writer.close()
 
 

@@ -82,7 +82,7 @@ def test_what_is_written_today_has_all_that_the_first_release_reads(state: Path)
     assert now.version == before.version
     assert before.state.keys() <= now.state.keys()
     assert before.gates.keys() <= now.gates.keys()
-    for name in before.state.keys() - {"changes", "changes_at"}:  # empty now
+    for name in before.state.keys() - {"changes", "changes_at"}:  # these are empty today
         assert (now.state[name].type, now.state[name].shape) == (before.state[name].type, before.state[name].shape)
 
 

@@ -136,7 +136,7 @@ def test_a_move_whose_database_is_killed_is_gone_on_with(
     fleet = [workload_id(f"moved-{number:03}") for number in range(3 * ROWS_A_STATEMENT)]
     source = f"sqlite:///{tmp_path}/ledger.db"
     with closing(open_ledger(source)) as ledger:
-        # Later than all that other stories have left in this server.
+        # Later than anything that other tests have left in this server.
         ledger.record(NOON + timedelta(hours=1), [recommendation(id_) for id_ in fleet])
     parts = iter(range(100))
 
