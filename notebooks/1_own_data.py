@@ -14,7 +14,7 @@
 # # How do I get my own data in, and what is wrong with it?
 #
 # A panel is many series on one grid of time: total demand of each workload over all its pods, in cores, bytes or requests
-# a second. One line makes one, of whatever there is.
+# a second. One line reads one from whatever source you have.
 
 # %%
 # %matplotlib inline
@@ -51,8 +51,8 @@ long[~(late | early | missed)].to_csv(folder / "demand.csv", index=False)
 long[~(late | early | missed)].to_parquet(folder / "demand.parquet")
 
 # %% [markdown]
-# What was done about it stands above the table. A gap stays a gap: nothing is interpolated, and models carry the latest
-# sample forward, as they would have had to then.
+# Whatever was repaired is listed above the table. A gap stays a gap: nothing is interpolated, and models carry the
+# latest sample forward, as they would have had to at the time.
 
 # %%
 ragged = load("cpu", folder / "demand.csv")
@@ -62,7 +62,8 @@ ragged
 ragged.plot()
 
 # %% [markdown]
-# Parquet gives the same. A frame of your own needs no file, and a series is found by the parts of its name that matter.
+# A Parquet file gives the same panel. A frame of your own needs no file. A series is looked up by the parts of its name
+# that matter.
 
 # %%
 same = load("cpu", folder / "demand.parquet")
@@ -85,11 +86,11 @@ write_bundle(folder / "week.zip", bundle_of(load_traces(days=3), Settings()))
 bundle = read_bundle(folder / "week.zip")
 pd.DataFrame(
     {
-        "workload": str(one.id),
-        "cores": one.resources.cpu_request,
-        "HPA": one.autoscaler and f"{one.autoscaler.min_replicas} to {one.autoscaler.max_replicas}",
+        "workload": str(workload.id),
+        "cores": workload.resources.cpu_request,
+        "HPA": workload.autoscaler and f"{workload.autoscaler.min_replicas} to {workload.autoscaler.max_replicas}",
     }
-    for one in bundle.workloads
+    for workload in bundle.workloads
 ).head()
 
 # %% [markdown]

@@ -30,16 +30,16 @@ panel = load("cpu")  # the bundled recording, or the Prometheus of FORECASTER__P
 panel
 
 # %% [markdown]
-# One of them, from here on: the one that moves most within an hour. Total cores over all pods, means of five minutes; a
-# gap in the line is a gap in the data.
+# The rest of this notebook looks at one workload: the one that moves most within an hour. Values are total cores
+# over all pods, in means of five minutes; a gap in the line is a gap in the data.
 
 # %%
 cores = panel.to_frame()
 hour, ten_minutes = panel.bins(pd.Timedelta("1h")), max(1, panel.bins(pd.Timedelta("10min")))
 key = (cores.diff(hour).abs().mean() / cores.mean()).idxmax()  # or panel.key("shop/checkout")
-one = panel[key]
-series = one.to_frame()[key]
-one.plot()
+workload = panel[key]
+series = workload.to_frame()[key]
+workload.plot()
 
 # %% [markdown]
 # ## Does it repeat?
@@ -96,10 +96,10 @@ figure
 # %% [markdown]
 # ## What is coming?
 # The next hour, as quantiles: half of the time the load stays below p50, nineteen times in twenty below p95. The peak
-# of the coming ten minutes is asked for directly; it is what pods are counted by.
+# of the coming ten minutes is a forecast of its own; the number of pods is computed from it.
 
 # %%
-fitted = create("nearest-day").fit(one)
+fitted = create("nearest-day").fit(workload)
 forecast = fitted.forecast(hour, (0.05, 0.5, 0.95))
 forecast.plot(panel)
 

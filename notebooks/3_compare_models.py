@@ -37,8 +37,8 @@ board
 #   origins, the figure of all moments of these days mostly lies within.
 # - `cost_rel` is the same for a reserve at p95, when a missing core costs as much as nineteen idle ones.
 # - `cov95` is the share of values at or below p95. Right is 0.95; less means too little reserve.
-# - `unanswered` is the share of questions on which the model itself had nothing to say.
-# - `ms` is the time for one series, fitted and asked, on this machine.
+# - `unanswered` is the share of questions to which the model itself had no answer.
+# - `ms` is the time to fit and forecast one series, on this machine.
 #
 # `adaptive` brings a prior that was trained on the first part of public traces, and the bundled recording is made of
 # such traces: on it, its lead is flattering. Your own Prometheus is the fair judge.
@@ -55,7 +55,7 @@ board.plot()
 board.plot_origins(["seasonal-naive-day", "nearest-day", "ridge", "adaptive"])
 
 # %% [markdown]
-# What was said at the worst of them, cut off where it was said, and what came.
+# Forecasts at the worst origins, each beside the demand that followed.
 
 # %%
 board["nearest-day"].plot()

@@ -35,9 +35,10 @@ from forecaster.report import plots
 load = load_traces()  # the bundled recording, or the Prometheus of FORECASTER__PROMETHEUS__URL
 # load = load_traces("http://localhost:9090")  # your own Prometheus: this line instead
 # load = load_traces("week.zip")  # what `forecaster export week.zip` wrote: your demand, your HPAs
-namespace = Counter(one.id.namespace for one in load.workloads if one.autoscaler).most_common(1)[0][0]  # or "shop"
-load = load.take([i for i, one in enumerate(load.workloads) if one.id.namespace == namespace][:4])
-[str(one.id) for one in load.workloads]
+namespaces = Counter(workload.id.namespace for workload in load.workloads if workload.autoscaler)
+namespace = namespaces.most_common(1)[0][0]  # or "shop"
+load = load.take([i for i, workload in enumerate(load.workloads) if workload.id.namespace == namespace][:4])
+[str(workload.id) for workload in load.workloads]
 
 # %% [markdown]
 # Pods start in three minutes, a decision is made every quarter of an hour, and a core costs three cents an hour.
@@ -64,7 +65,7 @@ outcome = replayed()
 plots.frontier(outcome)
 
 # %%
-titles = {one.name: one.title for one in outcome.strategies}
+titles = {strategy.name: strategy.title for strategy in outcome.strategies}
 pd.DataFrame(
     {
         "pod-hours": outcome.own(name).pod_hours,
@@ -79,28 +80,29 @@ pd.DataFrame(
 # ## The worst workload, minute by minute
 
 # %%
-worst = max(outcome.workloads, key=lambda one: one.curves["hpa"].own.missing)
+worst = max(outcome.workloads, key=lambda result: result.curves["hpa"].own.missing)
 plots.trajectory(outcome, str(worst.workload.id), load)
 
 # %% [markdown]
 # ## The price
-# `quantile` says what a missing pod costs beside an idle one: 4 times as much at 0.8, 9 at 0.9, 19 at 0.95. What each
-# spends and leaves short, with money for the pods.
+# `quantile` says what a missing pod costs beside an idle one: 4 times as much at 0.8, 9 at 0.9, 19 at 0.95. The
+# table shows the pod-hours, the money and the shortage at each quantile.
 
 # %%
 tried = {level: replayed(quantile=level) for level in (0.8, 0.9, 0.95)}
 money = {
     name: sum(
-        one.curves["policy"].own.pod_hours * assumed.prices.of_pod(one.workload.resources) for one in each.workloads
+        result.curves["policy"].own.pod_hours * assumed.prices.of_pod(result.workload.resources)
+        for result in outcome.workloads
     )
-    for name, each in tried.items()
+    for name, outcome in tried.items()
 }
-own = {name: each.own("policy") for name, each in tried.items()}
+own = {name: outcome.own("policy") for name, outcome in tried.items()}
 table = pd.DataFrame(
     {
-        "pod-hours": {name: one.pod_hours for name, one in own.items()},
+        "pod-hours": {name: account.pod_hours for name, account in own.items()},
         "money": money,
-        "short, % of demand": {name: 100 * one.missing_share for name, one in own.items()},
+        "short, % of demand": {name: 100 * account.missing_share for name, account in own.items()},
     }
 )
 table.round(3)

@@ -14,7 +14,7 @@
 # # What if a container had another request and limit?
 #
 # A request is paid whether it is used or not; a limit that is passed throttles, or kills. Which size is right depends on
-# what a mishap costs you. Sizes are replayed over the usage of one pod: each was decided on what was known then.
+# what a mishap costs you. Sizes are replayed over the usage of one pod: each is decided from the usage before it.
 
 # %%
 # %matplotlib inline
@@ -37,7 +37,7 @@ panel
 # %% [markdown]
 # ## By hand
 # The simplest what-if: one request for all time. How much of it would be idle, and how often would a pod have passed it?
-# Of the workload whose peak is furthest above its mean.
+# The workload is the one whose peak is furthest above its mean.
 
 # %%
 gib = panel.to_frame() / pods / 2**30
@@ -48,38 +48,41 @@ sizes = np.quantile(per_pod, [0.5, 0.75, 0.9, 0.99, 1.0]).round(2)
 pd.DataFrame(
     {
         "request, GiB": sizes,
-        "idle, share": [1 - np.minimum(per_pod, one).mean() / one for one in sizes],
-        "time above": [(per_pod > one).mean() for one in sizes],
-        "days with a mishap": [int((daily > one).sum()) for one in sizes],
+        "idle, share": [1 - np.minimum(per_pod, size).mean() / size for size in sizes],
+        "time above": [(per_pod > size).mean() for size in sizes],
+        "days with a mishap": [int((daily > size).sum()) for size in sizes],
     }
 ).round(3)
 
 # %% [markdown]
 # ## Decided day by day
 # The policy of the service beside the VPA's recommender at several margins and KRR, on the second half of the days.
-# `slack` is what was requested and not used, as a ratio of what was used; `over_limit` counts kills, or throttled time
+# `slack` is the part of the request that was not used, as a ratio of usage; `over_limit` counts kills, or throttled time
 # of CPU.
 
 # %%
 outcomes = backtested_sizes(usage, VerticalPolicy())
-table = pd.DataFrame({"family": one.family, "setting": one.setting, **one.summary._asdict()} for one in outcomes)
+table = pd.DataFrame(
+    {"family": outcome.family, "setting": outcome.setting, **outcome.summary._asdict()} for outcome in outcomes
+)
 table.set_index(["family", "setting"]).round(3)
 
 # %% [markdown]
 # ## The price of a kill
-# `oom_price` says how many hours of the whole request a kill is worth. The curve is what you choose from.
+# `oom_price` says how many hours of the whole request a kill is worth. Choose a point on the curve.
 
 # %%
 prices = (20, 50, 150, 400, 1000)
-found = size_outcomes([usage], [ours("forecaster", f"{price}", oom_price=float(price)) for price in prices])
+by_price = size_outcomes([usage], [ours("forecaster", f"{price}", oom_price=float(price)) for price in prices])
 figure, (axes,) = figure_of(height=3.2)
 slack, mishaps = "slack_of_total", "over_limit"
 for i, (family, rows) in enumerate(table.groupby("family")):
     axes.plot(rows[slack], rows[mishaps], label=family, linestyle="none", **{**model_mark(i + 1), "markersize": 6})
-curve = [one.summary._asdict() for one in found]
-axes.plot([one[slack] for one in curve], [one[mishaps] for one in curve], label="forecaster, by price", **model_mark(0))
-for price, one in zip(prices, curve, strict=True):
-    axes.annotate(f"{price}", (one[slack], one[mishaps]), textcoords="offset points", xytext=(5, 5), fontsize=8)
+curve = [outcome.summary._asdict() for outcome in by_price]
+line = pd.DataFrame(curve)
+axes.plot(line[slack], line[mishaps], label="forecaster, by price", **model_mark(0))
+for price, point in zip(prices, curve, strict=True):
+    axes.annotate(f"{price}", (point[slack], point[mishaps]), textcoords="offset points", xytext=(5, 5), fontsize=8)
 axes.set(xlabel="requested and not used, as a ratio of what was used")
 dress(axes, "Kills against slack: lower and further left is better")
 key_of_lines(axes)
@@ -90,6 +93,6 @@ figure
 # The cheapest price that leaves no mishap here, or the one with the fewest.
 
 # %%
-fewest = min(one[mishaps] for one in curve)
-price = next(price for price, one in zip(prices, curve, strict=True) if one[mishaps] <= fewest)
+fewest = min(point[mishaps] for point in curve)
+price = next(price for price, point in zip(prices, curve, strict=True) if point[mishaps] <= fewest)
 print(checked_yaml({"policy": {"vertical": {"oom_price": float(price)}}}))

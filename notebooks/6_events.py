@@ -52,25 +52,25 @@ with_sales = Panel(values, panel.start, panel.step, panel.keys)
 with_spans(with_sales.plot(), sales)
 
 # %% [markdown]
-# ## Told and not told
+# ## With events and without
 # `Eventful` takes the effect of past events out of history, and gives coming ones the effect that past ones of the same
-# name had. Here are both at the last sale, asked just before it.
+# name had. Here are forecasts with and without events, made just before the last sale.
 
 # %%
 events = tuple(Event("sale", begin, end) for begin, end in sales.values())
 last_begin = begins[-1]
 past = with_sales.until(last_begin - timedelta(minutes=30))
-plain, told = create("nearest-day"), Eventful(create("nearest-day"), events)
+plain, with_events = create("nearest-day"), Eventful(create("nearest-day"), events)
 half_an_hour, ahead = (panel.bins(timedelta(minutes=minutes)) for minutes in (30, 180))
-for model in (plain, told):
-    said = model.fit(past).forecast(ahead, (0.05, 0.5, 0.95)).quantile(0.5)[0]
-    during = said[half_an_hour : ahead - half_an_hour].mean()
+for model in (plain, with_events):
+    median = model.fit(past).forecast(ahead, (0.05, 0.5, 0.95)).quantile(0.5)[0]
+    during = median[half_an_hour : ahead - half_an_hour].mean()
     print(f"{model.name}: {during:.0f} requests a second during the sale")
 came = with_sales.around(last_begin, timedelta(0), timedelta(hours=2)).values.mean()
 print(f"what came: {came:.0f}")
 
 # %%
-told.fit(past).forecast(ahead, (0.05, 0.5, 0.95)).plot(with_sales)
+with_events.fit(past).forecast(ahead, (0.05, 0.5, 0.95)).plot(with_sales)
 
 # %% [markdown]
 # A name that has not been seen before changes nothing: there is nothing to learn from. Then say how many pods, below.

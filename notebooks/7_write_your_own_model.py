@@ -54,8 +54,8 @@ print(f"{len(CHECKS)} checks passed")
 panel = load("cpu")  # the bundled recording, or the Prometheus of FORECASTER__PROMETHEUS__URL
 # panel = load("cpu", "http://localhost:9090")  # your own Prometheus: this line instead
 # panel = load("cpu", "week.zip")  # or a bundle of `forecaster export`, CSV, Parquet
-ours = [MedianOfDays(), MedianOfDays(days=3, name="median-of-3-days")]
-board = compare(panel, [*ours, "last-value", "nearest-day"], count=8)
+my_models = [MedianOfDays(), MedianOfDays(days=3, name="median-of-3-days")]
+board = compare(panel, [*my_models, "last-value", "nearest-day"], count=8)
 board
 
 # %%
@@ -68,8 +68,8 @@ board.plot()
 #
 # ## Pooled over the fleet
 # A series alone has seen two weeks; the fleet together has seen years. This one is a regression of scikit-learn on what
-# all series have in common. It says `pooled = True`, and the contract then asks other things of it: that no unit, order or
-# name of another series changes a forecast.
+# all series have in common. It says `pooled = True`, and the contract then has other promises for it: that no unit, order
+# or name of another series changes a forecast.
 
 # %%
 check_model(PooledRidge())
@@ -79,9 +79,10 @@ trained(panel.until(panel.start + half), path, origin="the first half of this pa
 
 # %% [markdown]
 # ## Weights
-# Learned once and shipped, or learned anew at every fit: the service fits up to 128 workloads together, so weights of a
-# file are the way to learn from more. They are plain numbers with where they come from, never a pickle: a pickle is a
-# program, and the service would run it. Here is what both are worth on the second half, which the file has not seen.
+# A pooled model learns once and ships its weights, or learns anew at every fit: the service fits up to 128 workloads
+# together, so weights of a file are the way to learn from more. They are plain numbers with their origin, never a
+# pickle: a pickle is a program, and the service would run it. Compare both on the second half, which the weights have
+# not seen.
 
 # %%
 second = panel.last(half)
@@ -93,12 +94,12 @@ board
 board["pooled_ridge:PooledRidge"].plot(count=2)
 
 # %% [markdown]
-# On the recording chance explains its lead on yesterday: eleven series are little to pool. What it is worth on yours,
-# this says.
+# On the recording, chance explains its lead on yesterday: eleven series are little to pool. Run the cell above on your
+# own panel to see what it is worth there.
 #
 # ## Hyper-parameters
-# Stand in brackets behind the name, wherever a model is named: in settings, `replay --model`, and here. A mistake is
-# answered with what there is.
+# Write hyper-parameters in brackets behind the name, wherever a model is named: in settings, `replay --model`, and here.
+# A misspelt parameter is refused with a list of those that the model has.
 
 # %%
 alphas = [f"pooled_ridge:PooledRidge(alpha={alpha})" for alpha in (0.1, 1.0, 10.0, 100.0)]

@@ -13,13 +13,13 @@ from models.panel import DAY
 
 @dataclass(frozen=True)
 class MedianOfDays:
-    """What the last days had at the same time of day, moved to where the series is now."""
+    """Median of the last days at the same time of day, moved by as much as the series now differs from those days."""
 
     days: int = 7
     name: str = "median-of-days"
 
     def fit(self, panel):
-        """Nothing to learn: days are looked up when asked."""
+        """Nothing is learned: the days are looked up at each forecast."""
         return FittedRule(self, panel, None)
 
     def paths(self, history, learned, steps, levels):

@@ -23,7 +23,7 @@ FARTHEST = 10.0
 
 @dataclass(frozen=True)
 class PooledRidge:
-    """What all series taught together: how far the coming value is from the latest, in usual changes of the series.
+    """Regression that all series share: how far the coming value is from the latest, in usual changes of the series.
 
     Learned anew at every fit, or read from `weights`, a file beside this one that `trained` wrote. Further than twelve
     steps ahead the twelfth regression speaks.
@@ -35,15 +35,15 @@ class PooledRidge:
     pooled = True
 
     def fit(self, panel):
-        """Learned from every series together, unless that was done before."""
+        """Learn from every series together, or read the weights of a file."""
         return FittedRule(self, panel, shipped(self.weights) if self.weights else learned(panel, self.alpha))
 
     def part(self, learned, rows):
-        """What all series taught is for each of them."""
+        """Every series shares the learned coefficients."""
         return learned
 
     def stacked(self, learned, step):
-        """Two fleets taught different things."""
+        """Coefficients of two fleets cannot be combined."""
         return
 
     def paths(self, history, learned, steps, levels):
@@ -54,7 +54,7 @@ class PooledRidge:
             return out
         values = filled(history.values).astype(float)
         for step in range(1, steps + 1):
-            features, unit = seen(values, np.array([history.length - 1]), step, day)
+            features, unit = features_at(values, np.array([history.length - 1]), step, day)
             which = min(step, STEPS) - 1
             moved = features[:, 0] @ learned["coefficients"][which]
             spread = read_table(learned["errors"][which][None], levels)
@@ -64,8 +64,8 @@ class PooledRidge:
         return out
 
 
-def seen(values, origins, step, day):
-    """[series, origin, feature] at these bins for so many steps ahead, and the unit [series, origin] they are in.
+def features_at(values, origins, step, day):
+    """Features [series, origin, feature] at these bins for `step` steps ahead, and their unit [series, origin].
 
     The unit is the mean change over as many steps within the last day. It has no other series in it, and no calendar.
     """
@@ -79,11 +79,11 @@ def seen(values, origins, step, day):
     mean = (sums[:, origins + 1] - sums[:, origins + 1 - day]) / day
     before = values[:, origins - day]
     looks = (recent - latest, before - latest, then - before, mean - latest, latest - values[:, origins - 1])
-    return np.stack([*(np.clip(one / unit, -FARTHEST, FARTHEST) for one in looks), np.ones_like(unit)], axis=-1), unit
+    return np.stack([*(np.clip(look / unit, -FARTHEST, FARTHEST) for look in looks), np.ones_like(unit)], axis=-1), unit
 
 
 def learned(panel, alpha):
-    """Coefficients [step, feature] and quantiles of errors [step, level] over all series and origins; None: too short."""
+    """Coefficients [step, feature] and quantiles of errors [step, level]; None where the history is too short."""
     day = panel.bins(DAY)
     if not day or panel.length < (DAYS * day) + STEPS or not len(panel):
         return None
@@ -91,7 +91,7 @@ def learned(panel, alpha):
     origins = np.unique(np.linspace(day, panel.length - STEPS - 1, ORIGINS).astype(int))
     coefficients, errors = [], []
     for step in range(1, STEPS + 1):
-        features, unit = seen(values, origins, step, day)
+        features, unit = features_at(values, origins, step, day)
         moved = (values[:, origins + step] - values[:, origins]) / unit
         x, y = features.reshape(-1, len(FEATURES)), np.clip(moved, -FARTHEST, FARTHEST).ravel()
         good = np.isfinite(panel.values[:, origins + step]).ravel()
@@ -104,13 +104,13 @@ def learned(panel, alpha):
 
 
 def trained(panel, path, alpha=1.0, origin=""):
-    """Learn, and write plain numbers with where they come from; no pickle, so that reading them runs no code."""
-    found = learned(panel, alpha)
-    if found is None:
+    """Learn, and write plain numbers with their provenance; no pickle, so that reading them runs no code."""
+    numbers = learned(panel, alpha)
+    if numbers is None:
         raise ValueError(
             f"{panel.end - panel.start} of history are too short to learn from; {DAYS} days and an hour are not"
         )
-    told = {
+    provenance = {
         "features": FEATURES,
         "levels": TABLE_LEVELS,
         "alpha": alpha,
@@ -121,15 +121,15 @@ def trained(panel, path, alpha=1.0, origin=""):
         "step_seconds": panel.step.total_seconds(),
         "data_sha256": hashlib.sha256(panel.values.tobytes()).hexdigest()[:16],
     }
-    np.savez(path, **found, provenance=np.array(json.dumps(told)))
-    return told
+    np.savez(path, **numbers, provenance=np.array(json.dumps(provenance)))
+    return provenance
 
 
 @cache
 def shipped(name):
-    """The numbers of a file beside this one; refused when they were learned of other features."""
+    """Read the numbers of a file beside this one; refuse numbers that were learned of other features."""
     with np.load(Path(__file__).parent / name, allow_pickle=False) as arrays:
-        told = json.loads(str(arrays["provenance"]))
-        if tuple(told["features"]) != FEATURES:
-            raise ValueError(f"{name} was learned of {told['features']}, and this is {FEATURES}; train it anew")
+        provenance = json.loads(str(arrays["provenance"]))
+        if tuple(provenance["features"]) != FEATURES:
+            raise ValueError(f"{name} was learned of {provenance['features']}, and this is {FEATURES}; train it anew")
         return {key: arrays[key] for key in ("coefficients", "errors")}

@@ -49,7 +49,7 @@ def test_samples_of_ones_own_may_be_further_apart_and_an_hour_stays_an_hour(
     rows = (f"{1772366400 + 60 * minute},{minute / 60}" for minute in range(0, 4 * 24 * 60, minutes))
     own.write_text("\n".join(["timestamp,value", *rows]))
     text = (HERE / "2_look.py").read_text(encoding="utf-8").replace('load("cpu")', f'load("cpu", "{own}")')
-    exec(text, {})  # noqa: S102  a notebook of ours
+    exec(text, {})  # noqa: S102  one of our own notebooks
     assert "within an hour it moves by 1.00 cores" in capsys.readouterr().out
 
 
@@ -87,6 +87,6 @@ def test_weights_that_are_shipped_are_those_that_the_notebook_trains(
 
     panel = recorded("cpu")
     trained(panel.until(panel.start + (panel.end - panel.start) / 2), tmp_path / "weights.npz")
-    with np.load(tmp_path / "weights.npz") as ours, np.load(HERE / "pooled_ridge.npz") as shipped:
+    with np.load(tmp_path / "weights.npz") as trained_weights, np.load(HERE / "pooled_ridge.npz") as shipped:
         for name in ("coefficients", "errors"):
-            np.testing.assert_allclose(ours[name], shipped[name], rtol=1e-5)
+            np.testing.assert_allclose(trained_weights[name], shipped[name], rtol=1e-5)
