@@ -1,9 +1,9 @@
-"""What the service asks of an API server: `python -m benchmarks.api_load [--workloads N] [--pods P] [--minutes M]`.
+"""Requests to an API server: `python -m benchmarks.api_load [--workloads N] [--pods P] [--minutes M]`.
 
 N Deployments of P pods with an HPA each on a real API server, without controllers: nothing happens by itself; they are
-put into its etcd, as it would have stored them. One cycle asks for more on all of them, and its writes are timed. Then
-`forecaster run` itself goes on with the floors that are up, with a Prometheus that does not answer, and what its
-account asks is counted in the audit log of the API server.
+put into its etcd, as it would have stored them. One cycle raises all of them, and its writes are timed. Then
+`forecaster run` itself goes on with the floors that are up, with a Prometheus that does not answer, and the requests
+of its account are counted in the audit log of the API server.
 """
 
 from __future__ import annotations
@@ -74,23 +74,23 @@ def fill(plane: ControlPlane, count: int, pods: int) -> None:
     """Deployments with their ReplicaSet and pods, each with an HPA that has seen them."""
     plane.api.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": FLEET}})
     store = f"http://127.0.0.1:{plane._ports.etcd}/v3/kv/txn"  # noqa: SLF001  the API server would take minutes
-    puts = ({"requestPut": stored(*one)} for number in range(count) for one in objects_of(f"web-{number}", pods))
+    puts = ({"requestPut": stored(*item)} for number in range(count) for item in objects_of(f"web-{number}", pods))
     with httpx.Client() as client:
         for batch in batched(puts, AT_ONCE):
             client.post(store, json={"success": batch}, timeout=60.0).raise_for_status()
-    for path, wanted in (("/api/v1/pods", count * pods), ("/apis/apps/v1/deployments", count)):
-        wait_until(lambda path=path, wanted=wanted: there(plane, path) >= wanted, what=path, timeout=300.0)  # type: ignore[misc]
+    for path, expected in (("/api/v1/pods", count * pods), ("/apis/apps/v1/deployments", count)):
+        wait_until(lambda path=path, expected=expected: object_count(plane, path) >= expected, what=path, timeout=300.0)  # type: ignore[misc]
 
 
-def there(plane: ControlPlane, path: str) -> int:
-    """How many objects the API server knows."""
-    found: int = plane.api.get(f"{path}?limit=1")["metadata"].get("remainingItemCount", 0)
-    return found + 1
+def object_count(plane: ControlPlane, path: str) -> int:
+    """Number of objects that the API server knows."""
+    remaining: int = plane.api.get(f"{path}?limit=1")["metadata"].get("remainingItemCount", 0)
+    return remaining + 1
 
 
 def batched(puts: Iterator[Document], size: int) -> Iterator[list[Document]]:
-    while found := list(islice(puts, size)):
-        yield found
+    while batch := list(islice(puts, size)):
+        yield batch
 
 
 def stored(resource: str, document: Document) -> Document:
@@ -120,7 +120,7 @@ def objects_of(name: str, pods: int) -> Iterator[tuple[str, Document]]:
 
 
 def owned(document: Document, version: str, owner: Document | None) -> Document:
-    """With what the API server would have added."""
+    """Return the document with the fields that the API server would have added."""
     meta = {**document["metadata"], "namespace": FLEET, "uid": str(uuid4()), "creationTimestamp": BEGAN}
     if owner:
         above = {"apiVersion": owner["apiVersion"], "kind": owner["kind"], "controller": True}
@@ -139,10 +139,10 @@ def one_round(plane: ControlPlane, count: int, pods: int) -> Iterator[str]:
         for cycle in (1, 2):
             replica.publish_counts(dict.fromkeys(ids, pods + 2), now := datetime.now(UTC))
             began = time.monotonic()
-            found: Effected = replica.actuators.act(now)["floor"]
+            effected: Effected = replica.actuators.act(now)["floor"]
             took = time.monotonic() - began
-            raised = found.writes["raise", "written"]
-            yield f"| {cycle}, of {count:,} | {raised:,} | {len(found.failures)} | {took:.1f} |"
+            raised = effected.writes["raise", "written"]
+            yield f"| {cycle}, of {count:,} | {raised:,} | {len(effected.failures)} | {took:.1f} |"
 
 
 def steady(plane: ControlPlane, folder: Path, minutes: float) -> Iterator[str]:
@@ -169,16 +169,16 @@ def steady(plane: ControlPlane, folder: Path, minutes: float) -> Iterator[str]:
             until, memory = datetime.now(UTC), rss_mib(process.pid)
         finally:
             process.terminate()
-    asked = Counter(
-        (one["verb"], one["objectRef"]["resource"] if "objectRef" in one else one["requestURI"].partition("?")[0])
-        for one in plane.audited("forecaster")
-        if since <= datetime.fromisoformat(one["requestReceivedTimestamp"]) < until
+    requests = Counter(
+        (event["verb"], event.get("objectRef", {}).get("resource") or event["requestURI"].partition("?")[0])
+        for event in plane.audited("forecaster")
+        if since <= datetime.fromisoformat(event["requestReceivedTimestamp"]) < until
     )
     yield "| in steady state | requests a minute |"
     yield "| --- | ---: |"
-    for (verb, resource), count in asked.most_common():
+    for (verb, resource), count in requests.most_common():
         yield f"| {verb} {resource} | {count / minutes:.1f} |"
-    yield f"| all | {asked.total() / minutes:.1f} |"
+    yield f"| all | {requests.total() / minutes:.1f} |"
     yield f"\nOver {minutes:g} minutes; the process had {memory:.0f} MiB."
 
 

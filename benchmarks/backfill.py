@@ -40,10 +40,10 @@ class Read(NamedTuple):
 
 def read(source: PrometheusSource, signal: Signal, days: int, server: int) -> Read:
     """All five-minute points of the days before NOON."""
-    cpu, theirs, began = time.process_time(), cpu_seconds(server), time.perf_counter()
+    cpu, server_cpu, began = time.process_time(), cpu_seconds(server), time.perf_counter()
     sizes = [block.values.size for block in source.history(signal, NOON - timedelta(days=days), NOON, FIVE_MINUTES)]
     wall = time.perf_counter() - began
-    return Read(signal, sum(sizes), len(sizes), time.process_time() - cpu, cpu_seconds(server) - theirs, wall)
+    return Read(signal, sum(sizes), len(sizes), time.process_time() - cpu, cpu_seconds(server) - server_cpu, wall)
 
 
 def peaks(log: Path) -> list[int]:
@@ -65,10 +65,10 @@ def main() -> None:
     server = RealPrometheus(binaries, data, config=f"global: {{query_log_file: {log}}}\n")
     with server, closing(PrometheusSource(PrometheusSettings(url=server.url), Queries(preset="recorded"))) as source:
         for signal in (CPU, MEMORY, REQUESTS):
-            found = read(source, signal, given.days, server.pid)
+            result = read(source, signal, given.days, server.pid)
             print(
-                f"{found.signal}: {found.samples / 1e6:.1f} million samples in {found.slices} slices, "
-                f"cpu {found.cpu:.1f} server cpu {found.server_cpu:.1f} wall {found.wall:.1f}",
+                f"{result.signal}: {result.samples / 1e6:.1f} million samples in {result.slices} slices, "
+                f"cpu {result.cpu:.1f} server cpu {result.server_cpu:.1f} wall {result.wall:.1f}",
                 flush=True,
             )
         print(f"peak MiB here {peak_mib():.0f}, server {peak_mib(server.pid):.0f}")

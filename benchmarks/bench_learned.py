@@ -35,5 +35,5 @@ class BenchLearned(BenchPolicy):
             scale_in_by_forecast=True,
             gate=False,
             requests_metric="demand",
-            scale_down_stabilization=self.kept,
+            scale_down_stabilization=self.keep,
         )

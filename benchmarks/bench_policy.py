@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from benchmarks.bench_sweep import STATED, TARGETS, calibrated
-from benchmarks.bench_together import Columns, Known, Said, Sweep
+from benchmarks.bench_together import Columns, Known, PointTerms, Sweep
 from forecaster.domain.policy import HorizontalPolicy
 from forecaster.domain.signal import REQUESTS
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
@@ -61,22 +61,22 @@ class BenchPolicy:
     gated = True
     learned: LearnedKind | None = None
 
-    def __init__(self, kept: int = KEPT) -> None:
-        self.kept = timedelta(minutes=kept)
+    def __init__(self, minutes: int = KEPT) -> None:
+        self.keep = timedelta(minutes=minutes)
 
     def start(self, world: dict[str, Any]) -> None:
         self.world = world
-        self.series = world["cache"].setdefault("series", Series(world, gated=self.gated, kept=self.kept))
+        self.series = world["cache"].setdefault("series", Series(world, gated=self.gated, keep=self.keep))
         self.sweep = world["cache"].setdefault("sweep", Sweep(world))
         self.row = self.sweep.join(self)
         self.setting: Setting | None = None
         hpa_target = Target("demand", TargetType.AVERAGE_VALUE, world["target"] * POD)
         hpa = Autoscaler("hpa", world["min_replicas"], world["max_replicas"], (hpa_target,))
         self.workload = Workload(ID, 1, 1, Resources(), hpa)
-        self.alone = self._said(HPA_ALONE, acting=False)
+        self.alone = self._terms(HPA_ALONE, acting=False)
         self.advisor = load(self.learned) if self.learned else None
         self.state = State.new(1) if self.advisor else None
-        """Of its own; None as long as it is decided with the others."""
+        """State of this point alone; None as long as it is decided with the others."""
         self.medians: list[Floats] = []
 
     def _sized(self, setting: Setting) -> HorizontalPolicy:
@@ -88,12 +88,12 @@ class BenchPolicy:
             scale_in_by_forecast=True,
             requests_metric="demand",
             gate=self.gated,
-            scale_down_stabilization=self.kept,
+            scale_down_stabilization=self.keep,
             outage_hold=timedelta(minutes=30),
         )
 
-    def _said(self, policy: HorizontalPolicy, *, acting: bool) -> Said:
-        return Said(terms_of(self.workload, policy, LEVELS), policy.quantile, acting)
+    def _terms(self, policy: HorizontalPolicy, *, acting: bool) -> PointTerms:
+        return PointTerms(terms_of(self.workload, policy, LEVELS), policy.quantile, acting)
 
     def desired(self, history: Floats, ready: int, pending: int, now: int) -> int:
         if not self.series.same(history, now):
@@ -109,7 +109,7 @@ class BenchPolicy:
         if self.state is None:
             self.state = self.sweep.remembered(self.row, now)
         pods = np.array([ready + pending]), np.array([ready])
-        inputs = Columns.of([self.says()]).inputs(np.array([known.measured]), np.array(known.peaks)[:, None], *pods)
+        inputs = Columns.of([self.stated()]).inputs(np.array([known.measured]), np.array(known.peaks)[:, None], *pods)
         if self.advisor is not None:
             before = self.medians[-LATEST] if len(self.medians) >= LATEST else np.array([np.nan])
             self.medians.append(median_of(inputs))
@@ -117,13 +117,13 @@ class BenchPolicy:
         decisions, self.state = decide(inputs, self.state, float(now))
         return int(decisions.replicas[0])
 
-    def says(self) -> Said:
+    def stated(self) -> PointTerms:
         """By the forecast where it acts; without it the HPA keeps its own window."""
         setting = self.series.settings[self.world["target"]]
         if setting is None or (self.gated and not self.series.acting):
             return self.alone
         if setting is not self.setting:
-            self.setting, self.sized = setting, self._said(self._sized(setting), acting=True)
+            self.setting, self.sized = setting, self._terms(self._sized(setting), acting=True)
         return self.sized
 
 
@@ -138,9 +138,9 @@ class Window(NamedTuple):
 
 
 class Series:
-    """What is known of the replayed series at a tick: the latest demand, the coming peak, and where the gate stands."""
+    """The replayed series at a tick: its latest demand, its coming peak, and the state of its gate."""
 
-    def __init__(self, world: dict[str, Any], *, gated: bool, kept: timedelta) -> None:
+    def __init__(self, world: dict[str, Any], *, gated: bool, keep: timedelta) -> None:
         self.unit = POD / world["pod_capacity"]
         self.width = max(1, world["native_seconds"] // TICK)
         self.start_up = world["startup_seconds"] // TICK
@@ -148,9 +148,9 @@ class Series:
         self.model = Forecasts()
         self.at: int | None = None
         self.judged_at: int | None = None
-        self.said: dict[Window, tuple[float, ...]] = {}
+        self.forecast_peaks: dict[Window, tuple[float, ...]] = {}
         self.gated, self.gates = gated, Gates.new(1, (REQUESTS,))
-        self.rules = HorizontalPolicy(sizing="newsvendor", scale_down_stabilization=kept)
+        self.rules = HorizontalPolicy(sizing="newsvendor", scale_down_stabilization=keep)
         self.settings: Mapping[float, Setting | None] = STATED
 
     def same(self, history: Floats, now: int) -> bool:
@@ -163,7 +163,7 @@ class Series:
         return bool(self.gates.standing[0] == ACTING)
 
     def known_at(self, history: Floats, now: int) -> Known:
-        """Once per tick, for all points of the sweep."""
+        """Return what is known at `now`; computed once per tick, for all points of the sweep."""
         if self.at != now or not self.same(history, now):
             self.at, self.newest, self.known = now, history[-1:].copy(), self._look(history, now)
         return self.known
@@ -186,12 +186,12 @@ class Series:
         window = self.window(now)
         if window.steps < 1:
             return (measured,) * len(LEVELS)
-        if window not in self.said:
-            (self.said[window],) = self.model.peaks(self.bins(history, now)[None], window, self.width)
-        return self.said[window]
+        if window not in self.forecast_peaks:
+            (self.forecast_peaks[window],) = self.model.peaks(self.bins(history, now)[None], window, self.width)
+        return self.forecast_peaks[window]
 
     def window(self, now: int) -> Window:
-        """What is forecast at a tick."""
+        """Window that is forecast at a tick."""
         rest = to_come(now, self.width)
         return Window(now + rest * TICK, -(-(self.reach - rest) // self.width))
 
@@ -237,23 +237,23 @@ def judge(series: Sequence[Series], days: Sequence[PolicyBacktest], now: int) ->
     """
     rules, start_ups = [series[0].rules] * len(series), np.full(len(series), series[0].start_up)
     together = PolicyBacktest(*map(np.concatenate, zip(*days, strict=True)))
-    if any(one.settings is STATED for one in series):
-        for one, settings in zip(series, calibrated(together, LEVELS, rules, start_ups), strict=True):
-            one.settings = settings if one.settings is STATED else one.settings
+    if any(each_series.settings is STATED for each_series in series):
+        for each_series, settings in zip(series, calibrated(together, LEVELS, rules, start_ups), strict=True):
+            each_series.settings = settings if each_series.settings is STATED else each_series.settings
     for past in evidence_of(together, LEVELS, rules, start_ups):
-        for row, one in enumerate(series):
-            one.gates = judged(one.gates, on_one_target(of_row(past, row)), float(now))
+        for row, each_series in enumerate(series):
+            each_series.gates = judged(each_series.gates, on_one_target(of_row(past, row)), float(now))
 
 
 def of_row(past: PastEvidence, row: int) -> PastEvidence:
-    """Of one series."""
-    parts = (type(one)(*(each[row : row + 1] for each in one)) for one in (past.model, past.seasonal))
+    """Evidence of one series."""
+    parts = (type(proof)(*(each[row : row + 1] for each in proof)) for proof in (past.model, past.seasonal))
     return PastEvidence(past.days, past.reactive[row : row + 1], *parts)
 
 
 def on_one_target(past: PastEvidence) -> Evidence:
-    """[forecaster, one target, series] as the gate takes it."""
-    parts = (np.stack([getattr(one, name) for one in (past.model, past.seasonal)])[:, None] for name in RECORDS)
+    """Evidence [forecaster, one target, series] in the form that the gate takes."""
+    parts = (np.stack([getattr(proof, name) for proof in (past.model, past.seasonal)])[:, None] for name in RECORDS)
     days, nothing = np.full((1, len(past.reactive)), past.days), np.full((1, len(past.reactive)), -1)
     return Evidence(days, past.reactive[None], *parts, signal=nothing)
 

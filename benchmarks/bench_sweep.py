@@ -43,10 +43,10 @@ def calibrated(
 
 
 def _settings(spent: NDArray[np.float64]) -> Mapping[float, Setting | None]:
-    budget, ours = spent[: len(TARGETS)], np.maximum.accumulate(spent[len(TARGETS) :])
-    place = np.interp(budget, ours, np.arange(len(ALL)))
-    price, share = (np.exp(np.interp(place, np.arange(len(ALL)), np.log(one))) for one in zip(*ALL, strict=True))
+    budget, spending = spent[: len(TARGETS)], np.maximum.accumulate(spent[len(TARGETS) :])
+    place = np.interp(budget, spending, np.arange(len(ALL)))
+    price, share = (np.exp(np.interp(place, np.arange(len(ALL)), np.log(values))) for values in zip(*ALL, strict=True))
     return {
-        target: Setting(float(price[i]), float(share[i])) if budget[i] >= ours[0] else None
+        target: Setting(float(price[i]), float(share[i])) if budget[i] >= spending[0] else None
         for i, target in enumerate(TARGETS)
     }

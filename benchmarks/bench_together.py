@@ -1,7 +1,7 @@
 """Points of sweeps, decided together: they differ in numbers only, and one cycle of the service decides many rows.
 
-What a point is told follows from what it asked for before. In the bench, which asks one after another, whichever is
-asked first at a tick is decided with all others; one that is told anything else leaves, with what was remembered of it.
+The pods of a point follow from the counts that it decided before. The bench calls one point after another: the first
+call at a tick decides all points. A point that has other pods than expected leaves the sweep, with its state.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
 
 
 class Known(NamedTuple):
-    """What is known at a tick, in the unit of the targets: NaN where it is not."""
+    """Values known at a tick, in the unit of the targets; NaN where a value is not known."""
 
     measured: float
     peaks: tuple[float, ...] = (np.nan,) * len(LEVELS)
 
 
-class Said(NamedTuple):
-    """What one point goes by."""
+class PointTerms(NamedTuple):
+    """Rules and numbers that one point decides by."""
 
     terms: Terms
     quantile: float
@@ -46,12 +46,12 @@ class Said(NamedTuple):
 
 
 class Point(Protocol):
-    """Of a sweep."""
+    """One point of a sweep."""
 
     world: dict[str, Any]
 
-    def says(self) -> Said:
-        """The same object for as long as it goes by the same."""
+    def stated(self) -> PointTerms:
+        """Rules and numbers of this point; the same object until they change."""
 
 
 class Columns(NamedTuple):
@@ -64,9 +64,9 @@ class Columns(NamedTuple):
     acting: NDArray[np.bool_]
 
     @classmethod
-    def of(cls, said: Sequence[Said]) -> Columns:
-        terms = [one.terms for one in said]
-        quantile, acting = (np.array([getattr(one, name) for one in said]) for name in ("quantile", "acting"))
+    def of(cls, stated: Sequence[PointTerms]) -> Columns:
+        terms = [point.terms for point in stated]
+        quantile, acting = (np.array([getattr(point, name) for point in stated]) for name in ("quantile", "acting"))
         return cls(terms[0].rules, policy_columns(terms), target_columns(terms), quantile, acting)
 
     def inputs(self, measured: Floats, peaks: Floats, current: Counts, ready: Counts) -> Inputs:
@@ -104,12 +104,12 @@ class Columns(NamedTuple):
 
 
 class Sweep:
-    """Points that are told what follows from their own counts; of one series or of many in step."""
+    """Points of one or of many series in step; each expects the pods that follow from its own counts."""
 
     def __init__(self, world: dict[str, Any]) -> None:
         self.tick, self.start_up = world["tick_seconds"], world["startup_seconds"] // world["tick_seconds"]
         self.points: list[Point] = []
-        self.said: list[Said] = []
+        self.stated: list[PointTerms] = []
         self.groups: list[tuple[Counts, Columns]] = []
         self.at: int | None = None
 
@@ -118,17 +118,17 @@ class Sweep:
         self.points.append(point)
         return len(self.points) - 1
 
-    def count(self, row: int, told: tuple[int, int], history: Floats, now: int, known: Known) -> int | None:
-        """What a point asks for; None where it was `told` of other pods, ready and starting, than expected."""
+    def count(self, row: int, pods: tuple[int, int], history: Floats, now: int, known: Known) -> int | None:
+        """Count that a point decides; None where it has other `pods`, ready and starting, than expected."""
         if self.at != now:
             rows = len(self.points)
             peaks = np.repeat(np.array(known.peaks)[:, None], rows, axis=1)
             self.decide(now, [history] * rows, np.full(rows, known.measured), peaks)
         ready = int(self.ready[row])
-        return int(self.replicas[row]) if told == (ready, int(self.current[row]) - ready) else None
+        return int(self.replicas[row]) if pods == (ready, int(self.current[row]) - ready) else None
 
     def remembered(self, row: int, now: int) -> State:
-        """Of one point, before `now`."""
+        """State of one point before `now`."""
         if self.at is None:
             return State.new(1)
         return (self.before if self.at == now else self.state).take(np.array([row]))
@@ -147,18 +147,18 @@ class Sweep:
         self.replicas = self._bounded(self.replicas)
 
     def _open(self, histories: Sequence[Floats], now: int) -> None:
-        """The pods of a new tick, as the bench counts them: what was asked for last, and longest ago."""
+        """Begin a new tick with the pods as the bench counts them, from the last and from the oldest count."""
         last = max(1, self.start_up)
         if self.at is None:
-            self.state, self.asked = State.new(len(self.points)), [self._first(histories)] * last
+            self.state, self.requested = State.new(len(self.points)), [self._first(histories)] * last
         else:
-            self.asked = [*self.asked, *[self.replicas] * ((now - self.at) // self.tick)][-last:]
-        self.current, self.ready = self.asked[-1], np.minimum.reduce(self.asked)
+            self.requested = [*self.requested, *[self.replicas] * ((now - self.at) // self.tick)][-last:]
+        self.current, self.ready = self.requested[-1], np.minimum.reduce(self.requested)
         self.before, self.at = self.state, now
 
     def _first(self, histories: Sequence[Floats]) -> Counts:
-        newest = [known[-1] if len(known := one[~np.isnan(one)]) else 0.0 for one in histories]
-        filled = [one.world["pod_capacity"] * one.world["target"] for one in self.points]
+        newest = [known[-1] if len(known := history[~np.isnan(history)]) else 0.0 for history in histories]
+        filled = [point.world["pod_capacity"] * point.world["target"] for point in self.points]
         return self._bounded(np.ceil(np.array(newest) / np.array(filled)).astype(np.int64))
 
     def _bounded(self, counts: Counts) -> Counts:
@@ -167,11 +167,11 @@ class Sweep:
 
     def _groups(self) -> list[tuple[Counts, Columns]]:
         """The rows that have the same rules, made anew when a point goes by something else."""
-        said = [point.says() for point in self.points]
-        if len(said) != len(self.said) or any(new is not old for new, old in zip(said, self.said, strict=True)):
+        stated = [point.stated() for point in self.points]
+        if len(stated) != len(self.stated) or any(new is not old for new, old in zip(stated, self.stated, strict=True)):
             by: dict[Rules, list[int]] = {}
-            for row, one in enumerate(said):
-                by.setdefault(one.terms.rules, []).append(row)
-            self.groups = [(np.array(rows), Columns.of([said[row] for row in rows])) for rows in by.values()]
-            self.said = said
+            for row, terms in enumerate(stated):
+                by.setdefault(terms.terms.rules, []).append(row)
+            self.groups = [(np.array(rows), Columns.of([stated[row] for row in rows])) for rows in by.values()]
+            self.stated = stated
         return self.groups

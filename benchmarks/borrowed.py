@@ -30,7 +30,7 @@ class Borrowing:
     fitted: list[Any]
 
     def fit(self, panel: models.Panel) -> Any:
-        fits = [one for one in self.fitted if len(one.history.keys) >= len(panel)]
+        fits = [fit for fit in self.fitted if len(fit.history.keys) >= len(panel)]
         if len(fits) < self.fits:
             self.fitted.append(self.model.fit(panel))
             return self.fitted[-1]

@@ -28,8 +28,8 @@ FAMILIES = {
 MANTISSA_BITS = 12
 
 
-def wanted() -> list[str]:
-    return sorted({part.series for one in COMPOSED for part in one.parts.values()})
+def series_names() -> list[str]:
+    return sorted({part.series for workload in COMPOSED for part in workload.parts.values()})
 
 
 def taken(traces: Path, series: str) -> np.ndarray:
@@ -48,7 +48,7 @@ def rounded(values: np.ndarray) -> np.ndarray:
 
 
 def main(traces: Path) -> None:
-    arrays = {series: taken(traces, series) for series in wanted()}
+    arrays = {series: taken(traces, series) for series in series_names()}
     np.savez_compressed(LOAD, **arrays)
     for series, values in arrays.items():
         print(f"{series}: {values.size} samples, {np.isnan(values).sum()} missing, up to {np.nanmax(values):g}")

@@ -1,4 +1,4 @@
-"""What others spend on a workload, on the same data and machine, beside ours; what is not installed is said.
+"""Compare the CPU that others spend on a workload with ours, on the same data and machine; name what is not installed.
 
     python -m benchmarks.compare_cost [--statsforecast PYTHON] [--holt-winters PYTHON SCRIPT] [--vpa]
     python -m benchmarks.compare_cost --krr PYTHON CHECKOUT
@@ -7,11 +7,11 @@
 - `--holt-winters`: a Python with statsmodels and dataclasses-json, and `algorithms/holt_winters/holt_winters.py` of the
   predictive-horizontal-pod-autoscaler, which starts it as a process for each model and run.
 - `--krr`: a Python with what KRR needs, and its checkout: its simple strategy asks a real Prometheus, binaries as for
-  benchmarks/fill.py, four questions a workload about two weeks by the minute; CPU of both is told.
+  benchmarks/fill.py, four queries a workload about two weeks by the minute; CPU of both is printed.
 - `--vpa`: the histograms of the VPA's recommender, from its Go module; needs Go.
 
-Ours: the default model by five minutes, fitted and asked for all series at once, as the service does, one thread. CPU
-of the process and its children, on smooth days with noise: of no use for judging forecasts.
+Ours: the default model by five minutes, fitted and evaluated for all series at once, as the service does, one thread.
+CPU of the process and its children, on smooth days with noise: of no use for judging forecasts.
 """
 
 from __future__ import annotations
@@ -57,28 +57,28 @@ FITS = 72
 class Cost(NamedTuple):
     """One line of the table."""
 
-    what: str
+    activity: str
     milliseconds: float
-    """Of CPU a workload."""
+    """Milliseconds of CPU for each workload."""
     when: str
 
 
 def ours(series: Floats) -> Iterator[Cost]:
-    """A fit in rotation, and what every cycle costs."""
+    """Cost of a fit in rotation, and of every cycle."""
     panel = Panel(series.astype(np.float32), NOON, STEP, tuple(map(str, range(len(series)))))
     create("adaptive").fit(panel).forecast(1, LEVELS)
     fitted, fit = spent(lambda: create("adaptive").fit(panel))
-    _, asked = spent(lambda: fitted.forecast_peak(StepWindow(1, 2), LEVELS))
+    _, peak = spent(lambda: fitted.forecast_peak(StepWindow(1, 2), LEVELS))
     yield Cost("ours: a fit", 1000 * fit / len(series), f"every {FITS} cycles")
-    yield Cost("ours: a forecast of the coming peak", 1000 * asked / len(series), "every cycle")
+    yield Cost("ours: a forecast of the coming peak", 1000 * peak / len(series), "every cycle")
 
 
 def statsforecast(series: Floats, python: str, folder: Path) -> Iterator[Cost]:
     hours = series[:FEW].reshape(FEW, -1, HOUR).mean(axis=2)
     np.save(folder / "hours.npy", hours)
     script = str(OTHERS / "statsforecast_cost.py")
-    told = subprocess.run([python, script, str(folder / "hours.npy")], capture_output=True, text=True, check=True)
-    for model, seconds in json.loads(told.stdout).items():
+    answer = subprocess.run([python, script, str(folder / "hours.npy")], capture_output=True, text=True, check=True)
+    for model, seconds in json.loads(answer.stdout).items():
         yield Cost(f"statsforecast {model}, {hours.shape[1]} hours", 1000 * seconds, "every forecast")
 
 
@@ -88,8 +88,8 @@ def holt_winters(series: Floats, python: str, script: str) -> Iterator[Cost]:
 
     def run(values: Floats) -> None:
         counts = np.ceil(values / 0.35).astype(int).tolist()
-        told = json.dumps({**settings, "series": counts})
-        subprocess.run([python, script], input=told, capture_output=True, text=True, check=True)
+        request = json.dumps({**settings, "series": counts})
+        subprocess.run([python, script], input=request, capture_output=True, text=True, check=True)
 
     _, seconds = spent(lambda: [run(values) for values in series[:FEW]])
     name = f"predictive HPA: a Holt-Winters process, {series.shape[1]} counts"
@@ -97,7 +97,7 @@ def holt_winters(series: Floats, python: str, script: str) -> Iterator[Cost]:
 
 
 def krr(python: str, source: str, folder: Path) -> Iterator[Cost]:
-    """A scan of some workloads, two weeks before now: it cannot ask about another time."""
+    """Cost of a scan of some workloads, two weeks before now: KRR cannot query another time."""
     binaries, until = binaries_or_exit(), datetime.now(UTC).replace(second=0, microsecond=0)
     names = [("shop", f"service-{i}", [f"service-{i}-{pod}" for pod in range(PODS)]) for i in range(SCANNED)]
     (folder / "names.json").write_text(json.dumps(names), encoding="utf-8")
@@ -106,16 +106,16 @@ def krr(python: str, source: str, folder: Path) -> Iterator[Cost]:
     with RealPrometheus(binaries, folder / "krr") as server:
         before, script = cpu_seconds(server.pid), str(OTHERS / "krr_cost.py")
         command = [python, script, source, server.url, str(folder / "names.json")]
-        told = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        answer = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
         answering = (cpu_seconds(server.pid) - before) / SCANNED
-    if told["known"] != SCANNED:
-        raise SystemExit(f"KRR: {told['known']} of {SCANNED} workloads have a recommendation")
-    yield Cost(f"KRR: two resources of {PODS} pods, its own process", 1000 * told["seconds"], "every scan")
+    if answer["known"] != SCANNED:
+        raise SystemExit(f"KRR: {answer['known']} of {SCANNED} workloads have a recommendation")
+    yield Cost(f"KRR: two resources of {PODS} pods, its own process", 1000 * answer["seconds"], "every scan")
     yield Cost("KRR: what Prometheus spends on its four questions", 1000 * answering, "every scan")
 
 
 def usage(names: Sequence[tuple[str, str, list[str]]], since: datetime, until: datetime) -> Iterator[Family]:
-    """A day's wave of CPU, as the counter of it, and of memory."""
+    """Usage of a day's wave: CPU as a counter, and memory."""
     pods = [
         {"namespace": space, "pod": pod, "container": "app", "job": "kubelet"}
         for space, _, all_ in names
@@ -134,29 +134,29 @@ def usage(names: Sequence[tuple[str, str, list[str]]], since: datetime, until: d
         ("container_cpu_usage_seconds_total", counted),
         ("container_memory_working_set_bytes", held),
     ):
-        yield Family([head(name, one) for one in pods], values, since, until, 60.0)
+        yield Family([head(name, pod) for pod in pods], values, since, until, 60.0)
 
 
 def vpa(series: Floats) -> Iterator[Cost]:
-    """Its own histograms, as a program of ours in Go calls them."""
+    """Cost of the VPA's own histograms, called by a program of ours in Go."""
     lines = "\n".join(" ".join(f"{value:.4f}" for value in values) for values in series)
-    told = subprocess.run(
+    answer = subprocess.run(
         ["go", "run", "-mod=mod", "."], cwd=OTHERS / "vpa", input=lines, capture_output=True, text=True, check=True
     )
-    sample, asked, _ = map(float, told.stdout.split())
+    sample, percentiles, _ = map(float, answer.stdout.split())
     yield Cost("VPA recommender: a sample of one resource", sample / 1000, "every minute and container")
-    yield Cost("VPA recommender: three percentiles of it", asked / 1000, "every minute and container")
+    yield Cost("VPA recommender: three percentiles of it", percentiles / 1000, "every minute and container")
 
 
 def spent(call: Callable[[], object]) -> tuple[object, float]:
-    """What a call gives, and CPU seconds of this process and its children."""
+    """Result of a call, and CPU seconds of this process and its children."""
     before = used()
     return call(), used() - before
 
 
 def used() -> float:
-    found = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return sum(one.ru_utime + one.ru_stime for one in found)
+    usages = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return sum(usage.ru_utime + usage.ru_stime for usage in usages)
 
 
 def main() -> None:
@@ -172,18 +172,18 @@ def main() -> None:
     series, costs, missing = Fleet(given.series).demand(CPU, seconds), [], []
     with threadpool_limits(1), tempfile.TemporaryDirectory() as folder:
         costs += ours(series)
-        for name, asked, run in (
+        for name, option, run in (
             ("statsforecast", given.statsforecast, lambda: statsforecast(series, given.statsforecast, Path(folder))),
             ("predictive HPA", given.holt_winters, lambda: holt_winters(series, *given.holt_winters)),
             ("KRR", given.krr, lambda: krr(*given.krr, Path(folder))),
             ("VPA recommender", given.vpa, lambda: vpa(series)),
         ):
-            if asked:
+            if option:
                 costs += run()
             else:
                 missing.append(name)
     lines = ["| | CPU a workload, ms | when |", "| --- | ---: | --- |"]
-    lines += [f"| {one.what} | {one.milliseconds:.4g} | {one.when} |" for one in costs]
+    lines += [f"| {cost.activity} | {cost.milliseconds:.4g} | {cost.when} |" for cost in costs]
     text = "\n".join([*lines, "", f"{given.series} series of {DAYS} days."])
     if missing:
         text += f" Not measured: {', '.join(missing)}."

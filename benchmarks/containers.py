@@ -3,8 +3,8 @@
     nice python -m benchmarks.containers --dir DIRECTORY --workloads 10000
 
 Blocks are kept in the directory; the same fleet is filled once. Series are one a container, as a recording rule would
-leave them: Prometheus then does the least work there is, and what is left of the ratio is ours. The very requests are
-then sent once more, answered and thrown away. Limits: 1.5 times Prometheus' own time, 600 MiB above the kept points.
+leave them: Prometheus then does the least work possible, and the rest of the ratio is ours. The same requests are
+then sent once more, and their answers thrown away. Limits: 1.5 times Prometheus' own time, 600 MiB above the points.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ def filled(directory: Path, fleet: Fleet, binaries: Binaries) -> Path:
 
 
 def _usage(fleet: Fleet, signal: Signal, container: str) -> Family:
-    pods = np.array([one.ready_replicas for one in fleet.workloads], float)[:, None]
+    pods = np.array([workload.ready_replicas for workload in fleet.workloads], float)[:, None]
 
     def values(seconds: Floats) -> Floats:
-        found = SHARE[container] * fleet.demand(signal, seconds) / pods
-        return np.rint(found) if signal == MEMORY else found
+        usage = SHARE[container] * fleet.demand(signal, seconds) / pods
+        return np.rint(usage) if signal == MEMORY else usage
 
     heads = [
         head(
             USAGE[signal],
-            {"namespace": one.namespace, "workload_kind": one.kind, "workload": one.name, "container": container},
+            {"namespace": id_.namespace, "workload_kind": id_.kind, "workload": id_.name, "container": container},
         )
-        for one in fleet.ids
+        for id_ in fleet.ids
     ]
     return Family(heads, values, NOON - CONTAINER_HISTORY, NOON, FIVE_MINUTES)
 
@@ -92,13 +92,13 @@ def measure(url: str, version: str) -> None:
     if failures:
         raise SystemExit(failures[0])
     peak, rings = peak_mib(), sum(values.nbytes for values in containers.values.values()) / 2**20
-    asked = len(overheard.questions)
+    requests = len(overheard.questions)
     overheard.again()
     clocks.append(_clocks(overheard))
     (wall, cpu, server), (alone, _, alone_cpu) = (
         tuple(after - before for before, after in zip(*pair, strict=True)) for pair in pairwise(clocks)
     )
-    print(f"Prometheus {version}: {len(containers.rows)} containers in {asked} requests")
+    print(f"Prometheus {version}: {len(containers.rows)} containers in {requests} requests")
     print(f"wall {wall:.1f} s, own CPU {cpu:.1f} s, its CPU {server:.1f} s")
     print(f"Prometheus alone: wall {alone:.1f} s, CPU {alone_cpu:.1f} s; {wall / alone:.2f} x the wall")
     print(f"{(cpu + server) / alone_cpu:.2f} x the CPU of both together")

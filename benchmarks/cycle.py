@@ -1,18 +1,18 @@
-"""What a cycle costs: 10,000 workloads with three signals and ready pods, a week by five minutes.
+"""Measure the cost of a cycle: 10,000 workloads with three signals and ready pods, a week by five minutes.
 
     python -m benchmarks.cycle --source memory
     python -m benchmarks.cycle --source prometheus --dir DIRECTORY
 
 The parts are those of `forecaster run`: rings, model, decisions, SQLite ledger, published table. The source is a fleet
-computed in this process, or a real Prometheus over the blocks that benchmarks/fill.py keeps in DIRECTORY. The very
-requests of each cycle are then sent once more, answered and thrown away: Prometheus' own time beside ours.
+computed in this process, or a real Prometheus over the blocks that benchmarks/fill.py keeps in DIRECTORY. The same
+requests of each cycle are then sent once more, and the answers thrown away: Prometheus' own time beside ours.
 
 Cycles go on until every model is fitted and every workload sized; the steady state follows, in which each cycle renews
 its share of the models (one shard of 157 at 10,000 workloads). With `--refit` all models fall due at once after that,
-and so many cycles are told in which they are renewed: the longest must stay within the interval. With `--fitted` only
-so many models of a signal are fitted at first (benchmarks/borrowed.py). CPU is that of a process with all its threads;
-Prometheus tells its own. Steps are told in CPU seconds, with the highest memory that each had at any time; at the end
-the files that are left are weighed, and the serving process on them. Limits: own CPU of a steady cycle 1.5 s at 10,000
+and so many cycles are reported in which they are renewed: the longest must stay within the interval. With `--fitted`
+only so many models of a signal are fitted at first (benchmarks/borrowed.py). CPU is that of a process with all its
+threads; Prometheus reports its own. Steps are reported in CPU seconds, each with its highest memory; at the end the
+files that are left are weighed, and the serving process on them. Limits: own CPU of a steady cycle 1.5 s at 10,000
 workloads, 5 s at 30,000 and 18 s at 100,000 (`--workloads`), peak 1.0 GiB at 10,000 and 8 GiB at 100,000; back-fill 1.5
 times Prometheus' own time.
 """
@@ -67,14 +67,14 @@ if TYPE_CHECKING:
 MOST_CYCLES = 55
 """The filled hour after NOON holds no more."""
 COLUMNS = 100
-"""Of an answer about the past, whatever the number of workloads."""
+"""Columns of an answer about the past, whatever the number of workloads."""
 UNTIL_OFFERED = ("targets", "observations", "demand", "forecasts", "decisions", "offers")
 """The steps after which all that is decided is published."""
 
 
 @dataclass(frozen=True)
 class Cost:
-    """One cycle: seconds of CPU and wall, what of them Prometheus needs when it is asked alone, and MiB."""
+    """One cycle: seconds of CPU and wall, Prometheus' share when it is queried alone, and MiB."""
 
     cpu: float
     wall: float
@@ -107,10 +107,10 @@ class PeakWatch:
         return False
 
     def taken(self) -> dict[str, float]:
-        """Those since it was asked last."""
+        """Return the peaks of each step since the last call."""
         self.began("")
-        found, self.peaks = self.peaks, {}
-        return found
+        peaks, self.peaks = self.peaks, {}
+        return peaks
 
 
 @dataclass
@@ -130,11 +130,11 @@ class Overheard:
         self.client.ask = overheard
 
     def again(self) -> None:
-        """Have the same questions answered once more, and throw the answers away."""
+        """Send all questions once more, and throw the answers away."""
         questions, self.questions = self.questions, []
         with requests.Session() as session:
-            for one in questions:
-                _throw_away(session, self.client.url + one.path, one.form)
+            for question in questions:
+                _throw_away(session, self.client.url + question.path, question.form)
 
     def cpu(self) -> float:
         """CPU seconds that the server has used."""
@@ -152,7 +152,7 @@ def _throw_away(session: requests.Session, url: str, form: Mapping[str, str]) ->
 
 
 def build(settings: Settings, source: Source, parts: ExitStack, directory: Path) -> tuple[Cycle, HistoryStore]:
-    """As `forecaster run` builds it, in this directory."""
+    """Build the cycle and its history in this directory, as `forecaster run` does."""
     history = HistoryStore(settings.signal_table.measured, settings.history, now=NOON)
     table = TableFile(directory / "table", interval=settings.cycle.interval, version="benchmark")
     ledger = SqlLedger(f"sqlite:///{directory / 'ledger.sqlite'}", keep=settings.state.keep)
@@ -228,14 +228,14 @@ def refit(cycle: Cycle, cycles: int, now: datetime) -> dict[str, object]:
         shard.fitted_at = before
     costs = [_measured(cycle, now + place * MINUTE, None) for place in range(cycles)]
     renewed = sum(shard.fitted_at != before for shard in shards)
-    decided = [sum(one.steps[step] for step in UNTIL_OFFERED) for one in costs]
+    decided = [sum(cost.steps[step] for step in UNTIL_OFFERED) for cost in costs]
     return {
         "models": len(shards),
         "renewed": renewed,
         "cycles_for_all": -(-len(shards) * cycles // max(1, renewed)),
-        "fits_s": {"median": statistics.median(one.steps["fits"] for one in costs)},
-        "longest_cpu_s": max(one.cpu for one in costs),
-        "longest_wall_s": max(one.wall for one in costs),
+        "fits_s": {"median": statistics.median(cost.steps["fits"] for cost in costs)},
+        "longest_cpu_s": max(cost.cpu for cost in costs),
+        "longest_wall_s": max(cost.wall for cost in costs),
         "longest_until_offered_cpu_s": max(decided),
     }
 
@@ -271,7 +271,7 @@ def show(now: datetime, cost: Cost) -> None:
 
 
 def summary(costs: list[Cost], steady: int, history: HistoryStore) -> dict[str, object]:
-    """Medians, and the worst, of the steady cycles; the first cycle as it was."""
+    """Medians and worst values of the steady cycles, and the whole first cycle."""
     first, last = costs[0], costs[-steady:]
     rings = sum(
         history.window(signal, step).values.nbytes for signal in history.rings for step in (MINUTE, FIVE_MINUTES)
@@ -279,12 +279,12 @@ def summary(costs: list[Cost], steady: int, history: HistoryStore) -> dict[str, 
     figures = {
         name: {"median": round(statistics.median(values), 3), "worst": round(max(values), 3)}
         for name, values in {
-            "cpu_s": [one.cpu for one in last],
-            "wall_s": [one.wall for one in last],
-            "server_cpu_s": [one.server_cpu for one in last],
-            "server_alone_s": [one.alone for one in last],
-            "server_alone_cpu_s": [one.alone_cpu for one in last],
-            **{f"{step}_s": [one.steps.get(step, 0.0) for one in last] for step in first.steps},
+            "cpu_s": [cost.cpu for cost in last],
+            "wall_s": [cost.wall for cost in last],
+            "server_cpu_s": [cost.server_cpu for cost in last],
+            "server_alone_s": [cost.alone for cost in last],
+            "server_alone_cpu_s": [cost.alone_cpu for cost in last],
+            **{f"{step}_s": [cost.steps.get(step, 0.0) for cost in last] for step in first.steps},
         }.items()
     }
     return {
@@ -293,23 +293,23 @@ def summary(costs: list[Cost], steady: int, history: HistoryStore) -> dict[str, 
         "start_up_cycles": len(costs) - steady,
         "rings_mib": rings / 2**20,
         "first_above_rings_mib": first.peak - rings / 2**20,
-        "peak_mib": max(one.peak for one in costs),
-        "peak_mib_by_step": {step: round(max(one.peaks.get(step, 0.0) for one in costs)) for step in first.peaks},
+        "peak_mib": max(cost.peak for cost in costs),
+        "peak_mib_by_step": {step: round(max(cost.peaks.get(step, 0.0) for cost in costs)) for step in first.peaks},
     }
 
 
 def weighed(cycle: Cycle, history: HistoryStore, directory: Path) -> dict[str, float]:
-    """What lies in the directory after a snapshot, and the serving process on it, in MiB."""
+    """Sizes in MiB of the files in the directory after a snapshot, and of the serving process on them."""
     Snapshots(directory / "snapshot", history).save()
     (directory / "observed.json").write_bytes(cycle.decider.observed.encoded())
     with running(directory / "table") as serving:
         requests.get(f"http://{serving.address}/readyz", timeout=300).raise_for_status()
         memory = {"serving": rss_mib(serving.pid or 0), "serving at its peak": peak_mib(serving.pid or 0)}
-    return memory | {one.name: one.stat().st_size / 2**20 for one in sorted(directory.iterdir())}
+    return memory | {path.name: path.stat().st_size / 2**20 for path in sorted(directory.iterdir())}
 
 
 def settings_of(given: argparse.Namespace, url: str) -> Settings:
-    """The defaults, with the history and the model that were asked for."""
+    """Default settings with the history and the model of the arguments."""
     return parse(
         {
             "prometheus": {"url": url},
@@ -353,10 +353,10 @@ def main() -> None:
         if given.fitted:
             lend(cycle.forecaster, given.fitted)
         costs = run(cycle, given.cycles, overheard, hurried=given.hurry)
-        found = summary(costs, given.cycles, history) | {"mib": weighed(cycle, history, directory)}
+        figures = summary(costs, given.cycles, history) | {"mib": weighed(cycle, history, directory)}
         if given.refit:
-            found["refit"] = refit(cycle, given.refit, NOON + len(costs) * MINUTE)
-        print(json.dumps(found, indent=1, default=str))
+            figures["refit"] = refit(cycle, given.refit, NOON + len(costs) * MINUTE)
+        print(json.dumps(figures, indent=1, default=str))
 
 
 if __name__ == "__main__":

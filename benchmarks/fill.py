@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 FIVE_MINUTES, MINUTE = 300.0, 60.0
 HISTORY, FRESH, STATE = timedelta(days=7), timedelta(hours=3, minutes=15), timedelta(minutes=15)
-"""Before NOON: how far back five-minute points reach, one-minute points, and what the inventory is made of."""
+"""Lengths before NOON: of five-minute points, of one-minute points, and of the inventory's samples."""
 AHEAD = timedelta(hours=1)
 _STATE_METRICS = {"job": "kube-state-metrics", "instance": "10.0.0.7:8080"}
 
@@ -67,7 +67,7 @@ def filled(directory: Path, fleet: Fleet, binaries: Binaries) -> Path:
 
 
 def families(fleet: Fleet) -> Iterator[Family]:
-    """What the recording rules and kube-state-metrics have about the fleet."""
+    """Series of the recording rules and of kube-state-metrics about the fleet."""
     week, fresh, end = NOON - HISTORY, NOON - FRESH, NOON + AHEAD
     for signal, name in ((CPU, "workload_cpu_cores"), (REQUESTS, "workload_requests")):
         yield _demand(fleet, signal, f"{name}:rate5m", week, end, FIVE_MINUTES)
@@ -80,25 +80,34 @@ def families(fleet: Fleet) -> Iterator[Family]:
 
 def _demand(fleet: Fleet, signal: Signal, name: str, since: datetime, until: datetime, step: float) -> Family:
     def values(seconds: Floats) -> Floats:
-        found = fleet.demand(signal, seconds)
-        return np.rint(found) if signal == MEMORY else found
+        demand = fleet.demand(signal, seconds)
+        return np.rint(demand) if signal == MEMORY else demand
 
-    return Family([head(f"forecaster:{name}", _names(one)) for one in fleet.workloads], values, since, until, step)
+    return Family(
+        [head(f"forecaster:{name}", _names(workload)) for workload in fleet.workloads], values, since, until, step
+    )
 
 
 def _state(fleet: Fleet) -> Iterator[Family]:
-    scaled = [(one, one.autoscaler) for one in fleet.workloads if one.autoscaler]
-    hpas = [_STATE_METRICS | {"namespace": one.id.namespace, "horizontalpodautoscaler": h.name} for one, h in scaled]
-    refs = [{"scaletargetref_kind": one.id.kind, "scaletargetref_name": one.id.name} for one, _ in scaled]
+    scaled = [(workload, workload.autoscaler) for workload in fleet.workloads if workload.autoscaler]
+    hpas = [
+        _STATE_METRICS | {"namespace": workload.id.namespace, "horizontalpodautoscaler": h.name}
+        for workload, h in scaled
+    ]
+    refs = [
+        {"scaletargetref_kind": workload.id.kind, "scaletargetref_name": workload.id.name} for workload, _ in scaled
+    ]
     prefix = "kube_horizontalpodautoscaler"
-    yield _constant("forecaster:workload_replicas:spec", [(_names(one), one.replicas) for one in fleet.workloads])
-    for what in ("request", "limit"):
+    yield _constant(
+        "forecaster:workload_replicas:spec", [(_names(workload), workload.replicas) for workload in fleet.workloads]
+    )
+    for bound in ("request", "limit"):
         for resource in ("cpu", "memory"):
             yield _constant(
-                f"forecaster:workload_pod_{what}s:avg",
+                f"forecaster:workload_pod_{bound}s:avg",
                 [
-                    (_names(one) | {"resource": resource}, getattr(one.resources, f"{resource}_{what}"))
-                    for one in fleet.workloads
+                    (_names(workload) | {"resource": resource}, getattr(workload.resources, f"{resource}_{bound}"))
+                    for workload in fleet.workloads
                 ],
             )
     yield _constant(f"{prefix}_info", [(labels | ref, 1) for labels, ref in zip(hpas, refs, strict=True)])
@@ -124,8 +133,8 @@ def _constant(name: str, series: list[tuple[dict[str, str], float]]) -> Family:
     )
 
 
-def _names(one: Workload) -> dict[str, str]:
-    return {"namespace": one.id.namespace, "workload_kind": one.id.kind, "workload": one.id.name}
+def _names(workload: Workload) -> dict[str, str]:
+    return {"namespace": workload.id.namespace, "workload_kind": workload.id.kind, "workload": workload.id.name}
 
 
 def fill_blocks(data: Path, every: list[Family], span: tuple[datetime, datetime], binaries: Binaries) -> None:
@@ -167,10 +176,10 @@ def _create_block(binaries: Binaries, file: Path, data: Path) -> None:
 
 
 def binaries_or_exit() -> Binaries:
-    found = find_binaries()
-    if found is None:
+    binaries = find_binaries()
+    if binaries is None:
         raise SystemExit("prometheus and promtool are not found; name their folder in PROMETHEUS_BIN")
-    return found
+    return binaries
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """A fleet of workloads with smooth days, quiet weekends and noise: the same numbers for the same instant, always.
 
-Nothing is stored: the demand at an instant is computed when it is asked for, so that neither the benchmark's own memory
+Nothing is stored: the demand at an instant is computed at each request, so that neither the benchmark's own memory
 nor its own disk is measured. Good for load on the machinery, of no use for judging forecasts.
 """
 
@@ -40,12 +40,12 @@ class Fleet:
 
     @cached_property
     def workloads(self) -> tuple[Workload, ...]:
-        """As an inventory lists them, in its order."""
-        return tuple(sorted(map(_workload, range(self.size)), key=lambda one: one.id))
+        """Workloads in the order of an inventory."""
+        return tuple(sorted(map(_workload, range(self.size)), key=lambda workload: workload.id))
 
     @cached_property
     def ids(self) -> tuple[WorkloadId, ...]:
-        return tuple(one.id for one in self.workloads)
+        return tuple(workload.id for workload in self.workloads)
 
     def demand(self, signal: Signal, seconds: Floats) -> Floats:
         """[workload, instant]: total demand, or ready pods, at instants in seconds since the epoch."""
@@ -60,7 +60,7 @@ class Fleet:
     @cached_property
     def _pods(self) -> Floats:
         """[workload, 1]: ready pods."""
-        return np.array([one.ready_replicas for one in self.workloads], np.float64)[:, None]
+        return np.array([workload.ready_replicas for workload in self.workloads], np.float64)[:, None]
 
     @cached_property
     def _shapes(self) -> dict[Signal, tuple[Floats, Floats, Floats]]:
@@ -73,12 +73,12 @@ class Fleet:
 
     def _noise(self, signal: Signal, seconds: Floats) -> Floats:
         at = [(DEMAND.index(signal), int(second)) for second in seconds.tolist()]
-        return np.stack([np.random.default_rng(one).standard_normal(self.size) for one in at], axis=1)
+        return np.stack([np.random.default_rng(seed).standard_normal(self.size) for seed in at], axis=1)
 
 
 @dataclass(frozen=True)
 class FleetSource:
-    """`Source` that computes the fleet's demand: what is left of a cycle is the cycle itself."""
+    """`Source` that computes the fleet's demand, so that only the cycle itself costs."""
 
     fleet: Fleet
     samples_per_answer: int = 1_000_000

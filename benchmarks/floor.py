@@ -50,18 +50,21 @@ def rows(count: int) -> list[str]:
     """Each figure as a row of a table."""
     cluster, begin = LiveCluster(), rss_mib()
     listed(HPAS, cluster.hpas, Listing(count, hpa), begin)
-    kept = rss_mib() - begin
+    watch_mib = rss_mib() - begin
     body = msgspec.json.encode({"metadata": {}, "items": [hpa(i) for i in range(count)]})
     began = time.process_time()
-    found = [listed_autoscaler(one) for one in decoder_of(ObjectPage[HorizontalPodAutoscaler]).decode(body).items or ()]
+    autoscalers = [
+        listed_autoscaler(page_item)
+        for page_item in decoder_of(ObjectPage[HorizontalPodAutoscaler]).decode(body).items or ()
+    ]
     listing = time.process_time() - began
     began = time.process_time()
     watched = watched_autoscalers(cluster)
     looking = time.process_time() - began
     assert watched is not None
-    assert [one.target for one in watched] == [one.target for one in found]
+    assert [hpa.target for hpa in watched] == [hpa.target for hpa in autoscalers]
     memory: Memory = {}
-    offers = {one.target: FloorOffer(one.min_replicas + 1) for one in watched}
+    offers = {hpa.target: FloorOffer(hpa.min_replicas + 1) for hpa in watched}
     seconds = []
     for minute in range(8):
         began = time.process_time()
@@ -70,7 +73,7 @@ def rows(count: int) -> list[str]:
         memory = plan.memory
     return [
         f"| HPAs | {count:,} |",
-        f"| kept of them by the watch, MiB | {kept:.0f} |",
+        f"| kept of them by the watch, MiB | {watch_mib:.0f} |",
         f"| looked at as they are watched, seconds of CPU a cycle | {looking:.2f} |",
         f"| decoded where they are listed ({len(body) / 2**20:.0f} MiB), seconds of CPU a cycle | {listing:.2f} |",
         f"| the plan, all asking for more, seconds of CPU a cycle | {sorted(seconds)[4]:.2f} |",

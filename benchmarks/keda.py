@@ -1,6 +1,6 @@
 """KEDA's scaler at full size: `python -m benchmarks.keda [--rate N] [--seconds S]`.
 
-10,000 workloads over mutual TLS, asked by KEDA's own Go client (`.ci/keda` builds it) on one connection as KEDA does,
+KEDA's own Go client (`.ci/keda` builds it) queries 10,000 workloads over mutual TLS, on one connection as KEDA does,
 while the table is replaced four times a minute; alone, and beside a process that keeps a core busy. Times count from
 when a call was due. One line per figure.
 """
@@ -53,10 +53,10 @@ def main() -> None:
         print(f"RSS with one table of {options.workloads} workloads: {rss_mib(pid):.0f} MiB")
         for busy in (False, True):
             own = cpu_seconds(pid)
-            said = measure([str(client), *flags, "-address", scaler.address], options, busy=busy)
+            figures = measure([str(client), *flags, "-address", scaler.address], options, busy=busy)
             share = (cpu_seconds(pid) - own) / options.seconds
             beside = "beside a process that keeps a core busy" if busy else "alone"
-            print(f"{options.rate}/s {beside}: {json.dumps(said)}, {share:.2f} cores")
+            print(f"{options.rate}/s {beside}: {json.dumps(figures)}, {share:.2f} cores")
         print(f"RSS afterwards: {rss_mib(pid):.0f} MiB, at its peak {peak_mib(pid):.0f} MiB")
 
 
@@ -103,12 +103,12 @@ def measure(command: list[str], options: argparse.Namespace, *, busy: bool) -> d
     beside = subprocess.Popen([sys.executable, "-c", BUSY]) if busy else None
     try:
         time.sleep(1)
-        said = subprocess.run(load, capture_output=True, text=True, check=True).stdout
+        output = subprocess.run(load, capture_output=True, text=True, check=True).stdout
     finally:
         if beside:
             beside.kill()
             beside.wait()
-    figures: dict[str, float] = json.loads(said)
+    figures: dict[str, float] = json.loads(output)
     return {name: round(value, 2) for name, value in figures.items()}
 
 

@@ -2,7 +2,7 @@
 
 Starts a server of its own, fills `decisions` as so many changes of each workload a day do, and times what an hour, six
 hours and a day of them cost to delete and to vacuum. Beside it the same rows in a table with a partition a day: what
-dropping one costs, and what the question of a new process ("the last decisions of all") costs with it. At last a ledger
+dropping one costs, and what the query of a new process ("the last decisions of all") costs with it. At last a ledger
 of SQLite, in which every workload has decided otherwise once an hour for a day, is moved there, and moved again.
 """
 
@@ -62,10 +62,10 @@ def measure_move(address: str, workloads: int) -> None:
         with closing(SqlLedger(source, keep=timedelta(days=30))) as ledger:
             for hour in range(24):
                 at = NOON + timedelta(hours=hour)
-                ledger.record(at, [recommendation(one, at=at, replicas=hour + 1) for one in ids])
-        for what in ("move", "move once more"):
-            with timed(what), closing(Database(source)) as old, closing(Database(target)) as new:
-                print(f"  {[(one.table, one.rows, one.copied) for one in move(old, new, lambda *_: None)]}")
+                ledger.record(at, [recommendation(id_, at=at, replicas=hour + 1) for id_ in ids])
+        for step in ("move", "move once more"):
+            with timed(step), closing(Database(source)) as old, closing(Database(target)) as new:
+                print(f"  {[(moved.table, moved.rows, moved.copied) for moved in move(old, new, lambda *_: None)]}")
 
 
 @contextmanager
@@ -109,7 +109,7 @@ def measure(connection: Connection, options: argparse.Namespace) -> None:
 
 
 def partitioned(connection: Connection, options: argparse.Namespace) -> None:
-    """The same rows, a partition a day."""
+    """Store the rows once more, a partition a day."""
     connection.execute(text("ALTER TABLE decisions RENAME TO whole"))
     connection.execute(text("CREATE TABLE decisions (LIKE whole, PRIMARY KEY (workload, at)) PARTITION BY RANGE (at)"))
     for day in range(options.days):
@@ -131,15 +131,15 @@ def fill(connection: Connection, table: str, options: argparse.Namespace) -> Non
 
 
 def size(connection: Connection, table: str) -> None:
-    found = connection.scalar(text(f"SELECT pg_total_relation_size('{table}')")) or 0
-    print(f"  {found / 2**20:.0f} MiB with its indexes")
+    size_bytes = connection.scalar(text(f"SELECT pg_total_relation_size('{table}')")) or 0
+    print(f"  {size_bytes / 2**20:.0f} MiB with its indexes")
 
 
 @contextmanager
-def timed(what: str) -> Iterator[None]:
+def timed(step: str) -> Iterator[None]:
     began = time.perf_counter()
     yield
-    print(f"{what:<45} {time.perf_counter() - began:8.3f} s", flush=True)
+    print(f"{step:<45} {time.perf_counter() - began:8.3f} s", flush=True)
 
 
 if __name__ == "__main__":

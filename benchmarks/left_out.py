@@ -1,11 +1,11 @@
-"""What series get whose publisher no network has seen: `python -m benchmarks.left_out`.
+"""Score series whose publisher no network has seen: `python -m benchmarks.left_out`.
 
 The families of benchmarks/traces are left out of the training of the near networks in three parts, with all that is of
 the same publishers in the folders of --more, and the default model, and its prior alone, are then scored on them as in
 `./dev bench`: an hour ahead and ten minutes ahead. The networks are of the size that ships, but one instead of two, and
 learn from a share of the origins for fewer epochs, so that all three take some minutes of one core. With --similar they
-are told of similar moments and `analog` is scored in place of the default. With --peaks far networks are trained, too,
-and how often peaks of minutes lie below their quantiles is told.
+see similar moments and `analog` is scored in place of the default. With --peaks far networks are trained, too, and the
+share of peaks of minutes below their quantiles is printed.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ PARTS = (
     ("content_platform", "nab_cloudwatch", "nab_tweets", "nasa_http"),
 )
 AHEAD = {"ten minutes": 0, "an hour": 1}
-"""Tasks of the bench by what a column is called."""
+"""Tasks of the bench by the name of their column."""
 METHODS = {
     False: {"adaptive": "default", "prior": "prior alone"},
     True: {"analog": "analog", "prior(similar=True)": "prior alone"},
 }
-"""Models that are scored, by whether networks are told of similar moments."""
+"""Models that are scored, by whether networks see similar moments."""
 SCORE = """
 from benchmarks.bench.accuracy import TASKS, accuracy
 accuracy(TASKS[{task}], {models}, families={families}).to_csv({path!r})
@@ -63,22 +63,22 @@ def main() -> None:
     arguments.add_argument("--more", type=Path, nargs="*", default=[], help="folders of series for training only")
     arguments.add_argument("--share", type=float, default=0.25, help="of the origins the shipped networks saw")
     arguments.add_argument("--epochs", type=int, default=8)
-    arguments.add_argument("--similar", action="store_true", help="networks that are told of similar moments")
+    arguments.add_argument("--similar", action="store_true", help="networks that see similar moments")
     arguments.add_argument(
         "--peaks", action="store_true", help="peaks of minutes, too, of series recorded by the minute"
     )
     arguments.add_argument("--parts", type=int, nargs="*", default=list(range(len(PARTS))))
-    asked = arguments.parse_args()
-    found = []
-    for part in (PARTS[i] for i in asked.parts):
-        reaches = ("near", "far") if asked.peaks else ("near",)
+    given = arguments.parse_args()
+    tables = []
+    for part in (PARTS[i] for i in given.parts):
+        reaches = ("near", "far") if given.peaks else ("near",)
         with threadpool_limits(1):
             networks = trained(
-                asked.more, part, reaches, asked.share, Recipe(epochs=asked.epochs), similar=asked.similar
+                given.more, part, reaches, given.share, Recipe(epochs=given.epochs), similar=given.similar
             )
-        found.append(scored(part, networks, similar=asked.similar))
-        print(figures(", ".join(part), found[-1], METHODS[asked.similar]), flush=True)
-    print(figures("All of them", pd.concat(found), METHODS[asked.similar]))
+        tables.append(scored(part, networks, similar=given.similar))
+        print(figures(", ".join(part), tables[-1], METHODS[given.similar]), flush=True)
+    print(figures("All of them", pd.concat(tables), METHODS[given.similar]))
 
 
 def trained(
@@ -93,13 +93,13 @@ def trained(
     """Networks by reach that have seen none of these families."""
     sources = (Source(TRACES, TRAIN_SHARE), *(Source(folder, 1.0) for folder in more))
     series = recorded([(source, entry) for source in sources for entry in source.entries(list(without))])
-    some = with_share([*series, *made_up()] if similar else series, share)
-    found = {}
+    chosen = with_share([*series, *made_up()] if similar else series, share)
+    networks = {}
     for reach in reaches:
         rng = np.random.default_rng(recipe.seed)
-        data = joined([part for one in some for part in shown(one, reach, rng, similar=similar)])
-        found[reach] = train(data, recipe)
-    return found
+        data = joined([part for recording in chosen for part in shown(recording, reach, rng, similar=similar)])
+        networks[reach] = train(data, recipe)
+    return networks
 
 
 def scored(part: tuple[str, ...], networks: Mapping[str, Network], *, similar: bool) -> pd.DataFrame:
@@ -113,23 +113,25 @@ def scored(part: tuple[str, ...], networks: Mapping[str, Network], *, similar: b
         for name in ("benchmarks", "forecaster"):
             (tree / name).symlink_to(HERE / name)
         put(tree / "models" / ("similar.npz" if similar else "prior.npz"), networks)
-        found = []
+        tables = []
         for ahead, task in AHEAD.items():
             code = SCORE.format(task=task, models=(REFERENCE, *METHODS[similar]), families=part, path=path)
             subprocess.run([sys.executable, "-c", code], check=True, cwd=tree)
-            found.append(pd.read_csv(path).assign(ahead=ahead))
+            tables.append(pd.read_csv(path).assign(ahead=ahead))
         if "far" in networks and by_the_minute(part):
             code = PEAKS.format(families=part, model=next(iter(METHODS[similar])))
             subprocess.run([sys.executable, "-c", code], check=True, cwd=tree)
-        return pd.concat(found)
+        return pd.concat(tables)
 
 
 def put(path: Path, networks: Mapping[str, Network]) -> None:
-    """Replace networks; where none is trained for a reach, those that were there stay, and nothing scored asks them."""
+    """Replace networks. Those of a reach for which none was trained stay; no scored model uses them."""
     with np.load(path, allow_pickle=False) as file:
-        kept = {name: file[name] for name in file.files if name.split("/")[0] not in networks}
-    own = {f"{reach}/0/{name}": of for reach, one in networks.items() for name, of in one._asdict().items()}
-    np.savez_compressed(path, **kept, **own)
+        shipped = {name: file[name] for name in file.files if name.split("/")[0] not in networks}
+    own = {
+        f"{reach}/0/{name}": values for reach, network in networks.items() for name, values in network._asdict().items()
+    }
+    np.savez_compressed(path, **shipped, **own)
 
 
 def figures(title: str, rows: pd.DataFrame, methods: Mapping[str, str]) -> Table:

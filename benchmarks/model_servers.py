@@ -9,8 +9,8 @@ The HPA divides running and waiting requests by its target; so does the one that
 on waiting requests asks for a pod for so many of them and, once none waits, goes back to its least after the HPA's
 stabilization. The queue-length rule adds a pod for so many that wait, and takes one away for each five minutes without.
 All run through the HPA's tolerance and stabilization of 300 s but ours, which has its own. Compared at the pod-hours
-that ours spends: of the points of each other rule the best that cost no more, on straight lines between them; where
-even its leanest point costs more, that point with what it costs.
+of our policy. Each other rule shows the best of its points that cost no more, on straight lines between them; where
+even its leanest point costs more, that point and its cost.
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ RUNS, SECONDS = 16.0, 20.0
 """Requests that a pod runs at a time, and how long each takes."""
 FULL_PODS, LEAST, MOST = 20, 1, 60
 PLAYED_DAYS = 3
-"""Without --days."""
+"""Days that are played without --days."""
 STABILIZATION = 5
 TOLERANCE = 0.1
 TARGETS = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
 WAITING_A_POD = (1.0, 2.0, 5.0, 10.0, 20.0)
 LONG_SECONDS = 10.0
-"""Of work in a queue that is long."""
+"""Seconds of work in a queue that is long."""
 FORECASTER_STRATEGIES = "ours"
 TARGET = 0.8
-"""Of ours, behind its gate. One point: each takes a minute, because each sees a demand of its own."""
+"""Target of our policy, behind its gate. Only one point is played: each takes a minute, with a demand of its own."""
 
 
 class Look(NamedTuple):
-    """What whatever scales sees at a minute."""
+    """State that a rule sees at a minute."""
 
     demand: Floats
     """Running and waiting requests until now [minute]."""
@@ -70,10 +70,10 @@ class Look(NamedTuple):
 
 
 class Rule(Protocol):
-    """What scales."""
+    """A rule that decides the number of pods."""
 
-    def wanted(self, look: Look) -> int:
-        """How many pods."""
+    def desired_pods(self, look: Look) -> int:
+        """Number of pods that the rule decides."""
 
 
 @dataclass(slots=True)
@@ -84,14 +84,14 @@ class Reactive:
     queue: bool = False
     latest: deque[int] = field(default_factory=lambda: deque(maxlen=STABILIZATION))
 
-    def wanted(self, look: Look) -> int:
-        """The largest of the last five minutes where that is fewer than there are."""
+    def desired_pods(self, look: Look) -> int:
+        """Number of pods by the HPA's formula; to scale down, the largest of the last five minutes."""
         pods = look.ready + look.starting
         ratio = (look.waiting if self.queue else look.demand[-1]) / (self.each * max(pods, 1))
-        asked = pods if abs(ratio - 1.0) <= TOLERANCE else math.ceil(ratio * pods)
-        asked = min(max(asked, LEAST), MOST)
-        self.latest.append(asked)
-        return asked if asked >= pods else min(max(self.latest), pods)
+        desired = pods if abs(ratio - 1.0) <= TOLERANCE else math.ceil(ratio * pods)
+        desired = min(max(desired, LEAST), MOST)
+        self.latest.append(desired)
+        return desired if desired >= pods else min(max(self.latest), pods)
 
 
 @dataclass(slots=True)
@@ -101,8 +101,8 @@ class QueueLength:
     each: float
     calm: int = 0
 
-    def wanted(self, look: Look) -> int:
-        """Pods that were asked for and do not serve yet are taken off what the queue asks for."""
+    def desired_pods(self, look: Look) -> int:
+        """Pods for the waiting requests, less those that do not serve yet."""
         pods = look.ready + look.starting
         self.calm = 0 if look.waiting else self.calm + 1
         if self.calm >= STABILIZATION:
@@ -117,13 +117,13 @@ class Ours:
 
     policy: BenchPolicy
 
-    def wanted(self, look: Look) -> int:
-        """As the policy decides."""
+    def desired_pods(self, look: Look) -> int:
+        """Number of pods that the policy decides."""
         return self.policy.desired(look.demand, look.ready, look.starting, look.now)
 
 
 class Played(NamedTuple):
-    """What became of the requests of the days."""
+    """Pod-hours of the days, and the wait of their requests."""
 
     pod_hours: float
     wait: float
@@ -134,22 +134,24 @@ class Played(NamedTuple):
 
 def played(arrivals: Floats, before: int, rule: Rule, start_up: int, start: int) -> Played:
     """`arrivals` [minute] per second; the first `before` of them are history, seen without a queue."""
-    seen = arrivals * SECONDS
-    ready, coming = max(LEAST, math.ceil(seen[before - 1] / (RUNS * TARGET))), deque[tuple[int, int]]()
+    demand = arrivals * SECONDS
+    ready, coming = max(LEAST, math.ceil(demand[before - 1] / (RUNS * TARGET))), deque[tuple[int, int]]()
     queue = waited = late = hours = 0.0
     for minute in range(before, len(arrivals)):
         while coming and coming[0][0] <= minute:
             ready += coming.popleft()[1]
-        asked = arrivals[minute] * MINUTE
-        served = min(queue + asked, ready * RUNS / SECONDS * MINUTE)
-        queue += asked - served
+        arriving = arrivals[minute] * MINUTE
+        served = min(queue + arriving, ready * RUNS / SECONDS * MINUTE)
+        queue += arriving - served
         waited += queue * MINUTE
-        late += asked * (queue > served / MINUTE * LONG_SECONDS)
-        seen[minute] = served / MINUTE * SECONDS + queue
+        late += arriving * (queue > served / MINUTE * LONG_SECONDS)
+        demand[minute] = served / MINUTE * SECONDS + queue
         starting = sum(count for _, count in coming)
         hours += (ready + starting) / 60
-        wanted = min(rule.wanted(Look(seen[: minute + 1], queue, ready, starting, start + (minute + 1) * MINUTE)), MOST)
-        change = wanted - ready - starting
+        desired = min(
+            rule.desired_pods(Look(demand[: minute + 1], queue, ready, starting, start + (minute + 1) * MINUTE)), MOST
+        )
+        change = desired - ready - starting
         if change > 0:
             coming.append((minute + 1 + start_up, change))
         while change < 0:  # the youngest go first
@@ -180,13 +182,13 @@ class Series(NamedTuple):
 
 def load(traces: Path, days: int) -> Iterable[Series]:
     """The services of the family, scaled to fill the pods."""
-    for one in json.loads((traces / "catalogue.json").read_text(encoding="utf-8")):
-        if one["family"] == "llm_serving":
-            table = pd.read_parquet(traces / one["file"], filters=[("series_id", "==", one["series_id"])])
+    for entry in json.loads((traces / "catalogue.json").read_text(encoding="utf-8")):
+        if entry["family"] == "llm_serving":
+            table = pd.read_parquet(traces / entry["file"], filters=[("series_id", "==", entry["series_id"])])
             rates = table.set_index("timestamp")["value"].resample("1min").interpolate().dropna()
             before = len(rates) - days * 1440
             scale = FULL_PODS * RUNS / SECONDS / rates.iloc[before:].quantile(0.995)
-            yield Series(one["series_id"], rates.to_numpy() * scale, before, int(rates.index[0].timestamp()))
+            yield Series(entry["series_id"], rates.to_numpy() * scale, before, int(rates.index[0].timestamp()))
 
 
 def ours(target: float, start_up: int, cache: dict[str, Any]) -> Ours:
@@ -214,52 +216,52 @@ def contestants(start_up: int) -> dict[str, list[Callable[[], Rule]]]:
 def frontier(points: Iterable[Played]) -> list[Played]:
     """The points that no other one beats in both pod-hours and wait, by pod-hours."""
     best: list[Played] = []
-    for one in sorted(points):
-        if not best or one.wait < best[-1].wait:
-            best.append(one)
+    for point in sorted(points):
+        if not best or point.wait < best[-1].wait:
+            best.append(point)
     return best
 
 
 def within(points: Iterable[Played], hours: float) -> Played:
     """The best of a curve for at most so many pod-hours; its leanest point where even that costs more."""
     best = frontier(points)
-    spent = [one.pod_hours for one in best]
+    spent = [point.pod_hours for point in best]
     reached = min(max(hours, spent[0]), spent[-1])
-    wait, late = (float(np.interp(reached, spent, [one[each] for one in best])) for each in (1, 2))
+    wait, late = (float(np.interp(reached, spent, [point[each] for point in best])) for each in (1, 2))
     return Played(reached, wait, late)
 
 
 def compared(series: Series, start_up: int) -> Rows:
-    """What each spends, at most as much as ours where it can, and what waits."""
+    """Pod-hours and wait of each rule, at no more pod-hours than our policy spends where the rule can."""
     points = {
         name: [played(series.arrivals, series.before, make(), start_up, series.start) for make in makes]
         for name, makes in contestants(start_up).items()
     }
     (reference,) = points[FORECASTER_STRATEGIES]
-    return {name: within(found, reference.pod_hours) for name, found in points.items()}
+    return {name: within(curve, reference.pod_hours) for name, curve in points.items()}
 
 
-def kept_or_compared(series: Sequence[Series], start_up: int, kept: Path | None) -> dict[str, Rows]:
-    """By series; `kept` has those of earlier runs, one a line, and takes each that is done."""
-    lines = kept.read_text(encoding="utf-8").splitlines() if kept and kept.exists() else []
-    found = {name: {which: Played(*one) for which, one in rows.items()} for name, rows in map(json.loads, lines)}
-    left = [one for one in series if one.name not in found]
+def resumed_or_compared(series: Sequence[Series], start_up: int, earlier: Path | None) -> dict[str, Rows]:
+    """Compare each series; `earlier` has those of earlier runs, one a line, and takes each that is done."""
+    lines = earlier.read_text(encoding="utf-8").splitlines() if earlier and earlier.exists() else []
+    done = {name: {which: Played(*row) for which, row in rows.items()} for name, rows in map(json.loads, lines)}
+    left = [missing_series for missing_series in series if missing_series.name not in done]
     with ProcessPoolExecutor(os.cpu_count()) as pool:
-        for one, rows in zip(left, pool.map(compared, left, repeat(start_up)), strict=True):
-            found[one.name] = rows
-            if kept:
-                with kept.open("a", encoding="utf-8") as out:
-                    out.write(json.dumps([one.name, rows]) + "\n")
-    return found
+        for played_series, rows in zip(left, pool.map(compared, left, repeat(start_up)), strict=True):
+            done[played_series.name] = rows
+            if earlier:
+                with earlier.open("a", encoding="utf-8") as out:
+                    out.write(json.dumps([played_series.name, rows]) + "\n")
+    return done
 
 
-def table(found: dict[str, Rows], names: Iterable[str]) -> str:
+def table(by_series: dict[str, Rows], names: Iterable[str]) -> str:
     """One line a series, and their mean."""
-    lines = ["| series | " + " | ".join(names) + " |", "| --- |" + " --- |" * len(next(iter(found.values())))]
-    for name, rows in found.items():
+    lines = ["| series | " + " | ".join(names) + " |", "| --- |" + " --- |" * len(next(iter(by_series.values())))]
+    for name, rows in by_series.items():
         cells = (f"{hours:.0f} h, {wait:.1f} s, {late:.1%}" for hours, wait, late in rows.values())
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    means = np.mean([list(rows.values()) for rows in found.values()], axis=0)
+    means = np.mean([list(rows.values()) for rows in by_series.values()], axis=0)
     lines.append("| mean | " + " | ".join(f"{h:.0f} h, {w:.1f} s, {share:.1%}" for h, w, share in means) + " |")
     return "\n".join(lines)
 
@@ -272,15 +274,15 @@ def main() -> None:
     parser.add_argument("--kept", type=Path, help="series that are done, so that another run goes on behind them")
     parser.add_argument("--write", action="store_true", help="into benchmarks/results")
     given = parser.parse_args()
-    found = kept_or_compared(list(load(given.traces, given.days)), given.start_up, given.kept)
-    text = table(found, contestants(given.start_up))
+    by_series = resumed_or_compared(list(load(given.traces, given.days)), given.start_up, given.kept)
+    text = table(by_series, contestants(given.start_up))
     print(text)
     if given.write:
         title = f"Model servers that start for {given.start_up} minutes"
         explained = " ".join((__doc__ or "").split("\n\n")[2].split())
-        said = "Cells: pod-hours, mean seconds in the queue, share of requests that met more than 10 s of work."
+        legend = "Cells: pod-hours, mean seconds in the queue, share of requests that met more than 10 s of work."
         command = f"python -m benchmarks.model_servers --days {given.days} --start-up {given.start_up} --write"
-        record("model-servers", title, command, f"{explained}\n\n{said}\n\n{text}")
+        record("model-servers", title, command, f"{explained}\n\n{legend}\n\n{text}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""What forecasting costs: `python -m benchmarks.models_cost [--series 30000] [--days 14]`; one core, one thread.
+"""Cost of forecasting: `python -m benchmarks.models_cost [--series 30000] [--days 14]`; one core, one thread.
 
 Everything is done for every series, nothing is extrapolated: all are fitted, all get an hour of new points one by one,
-all are asked for twelve steps and for a peak. Series are kept in parts, as the service keeps them in shards. The first
+all forecast twelve steps and a peak. Series are kept in parts, as the service keeps them in shards. The first
 new point after a fit makes room for those to come; of the further ones the dearest counts. With --fitted N only so many
 are fitted and the others have what these learned: then the cost of fits is extrapolated, and memory says nothing.
 
@@ -54,14 +54,14 @@ def main() -> None:
     arguments.add_argument("--days", type=int, default=14)
     arguments.add_argument("--model", default="adaptive")
     arguments.add_argument("--fitted", type=int, help="fit only so many, for a hurry; see above")
-    asked = arguments.parse_args()
+    given = arguments.parse_args()
     with threadpool_limits(1):
-        cost = measure(asked.model, asked.series, asked.days, asked.fitted or asked.series)
-    show(cost, asked.model, asked.series, asked.days)
+        cost = measure(given.model, given.series, given.days, given.fitted or given.series)
+    show(cost, given.model, given.series, given.days)
 
 
 def measure(model: str, series: int, days: int, own: int) -> Cost:
-    """Fit, update, ask. Of these series `own` are fitted."""
+    """Time fits, updates and forecasts. Of these series, `own` are fitted."""
     create(model).fit(next(panels(1, days))).forecast(1, LEVELS)
     fitted: list[Fitted] = []
     fit = 0.0
@@ -71,8 +71,8 @@ def measure(model: str, series: int, days: int, own: int) -> Cost:
         else:
             fitted.append(replace(fitted[part % -(-own // PART)], history=panel))  # type: ignore[type-var]  # remembered
     first, *further = (timed(partial(updated, fitted, newest_bins(fitted))) for _ in range(1 + HOUR))
-    forecast = timed(lambda: [one.forecast(12, LEVELS) for one in fitted])
-    peak = timed(lambda: [one.forecast_peak(StepWindow(1, 2), LEVELS) for one in fitted])
+    forecast = timed(lambda: [fit_of_part.forecast(12, LEVELS) for fit_of_part in fitted])
+    peak = timed(lambda: [fit_of_part.forecast_peak(StepWindow(1, 2), LEVELS) for fit_of_part in fitted])
     return Cost(fit, first, max(further), forecast, peak, peak_mib())
 
 
@@ -90,9 +90,9 @@ def panels(series: int, days: int) -> Iterator[Panel]:
 
 
 def newest_bins(fitted: list[Fitted]) -> list[Panel]:
-    """One more bin of what each part remembers, like the one of a day ago."""
-    known: list[Panel] = [one.history for one in fitted]  # type: ignore[attr-defined]  # every model here remembers
-    return [Panel(one.values[:, -DAY][:, None].copy(), one.end, STEP, one.keys) for one in known]
+    """One more bin for each part, with the values of a day ago."""
+    known: list[Panel] = [part.history for part in fitted]  # type: ignore[attr-defined]  # every model here remembers
+    return [Panel(panel.values[:, -DAY][:, None].copy(), panel.end, STEP, panel.keys) for panel in known]
 
 
 def updated(fitted: list[Fitted], newest: list[Panel]) -> None:

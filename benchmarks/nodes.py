@@ -48,18 +48,18 @@ def main() -> None:
             came = actual.sum_of_peaks(window)
             if not np.isfinite(came):
                 continue
-            said = sum_of(window.cpu, QUANTILE, generator, known=window.dependence_known)
-            values = (said.value, said.independent, said.together)
+            total = sum_of(window.cpu, QUANTILE, generator, known=window.dependence_known)
+            values = (total.value, total.independent, total.together)
             held[i].append(tuple(came <= value for value in values))  # type: ignore[arg-type]
             size[i].append(tuple(value / came for value in values))  # type: ignore[arg-type]
     print(f"{len(held[0])} origins, {QUANTILE:.0%} quantile: share that held, and mean over what came")
     for i, tries in held.items():
         shares, sizes = np.mean(tries, axis=0), np.mean(size[i], axis=0)
-        told = ", ".join(
+        figures = ", ".join(
             f"{name} {share:.0%} ({ratio:.2f})"
             for name, share, ratio in zip(("measured", "independent", "at once"), shares, sizes, strict=True)
         )
-        print(f"  {SPANS[i].lead_time} ahead: {told}")
+        print(f"  {SPANS[i].lead_time} ahead: {figures}")
 
 
 def forecast(stage: Stage, now: datetime) -> tuple[DemandWindow, ...]:
@@ -70,7 +70,7 @@ def forecast(stage: Stage, now: datetime) -> tuple[DemandWindow, ...]:
 
 
 class Actual:
-    """What came, once the recording has been played on; NaN where it ends before the window does."""
+    """Measured demand of a window, once the recording has been played on; NaN where it ends before the window does."""
 
     def __init__(self, stage: Stage, end: datetime) -> None:
         stage.cycle.run(end)

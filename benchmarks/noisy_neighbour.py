@@ -1,9 +1,9 @@
-"""One of 50 tenants does its worst: `python -m benchmarks.noisy_neighbour [--record]`.
+"""Measure what one hostile tenant of 50 costs the others: `python -m benchmarks.noisy_neighbour [--record]`.
 
-As much as the bounds of an owner allow, against the same fleet without it: CPU of a cycle, minutes until the others
-have their floors, how long the HPAs' metrics take, and the webhook under a rollout of 1,000 pods beside all that. Times
-of answers are those of this machine and of what else it does, which is told; clients are open-loop (benchmarks/load,
-which needs Go). `--record` writes a dated page.
+The tenant writes as much as the bounds of an owner allow, against the same fleet without it. Measured are the CPU of a
+cycle, minutes until the others have their floors, how long the HPAs' metrics take, and the webhook under a rollout of
+1,000 pods beside all that. Times of answers depend on this machine and its load, which the page names; clients are
+open-loop (benchmarks/load, which needs Go). `--record` writes a dated page.
 """
 
 from __future__ import annotations
@@ -61,10 +61,10 @@ LARGE = 10_000
 OBJECTS = 300
 """PredictiveAutoscalers of the noisy tenant, all of them written anew each minute."""
 STEADY = 2 * CHANGES_EACH
-"""Cycles that are told: what changes all the time is taken over in two of them."""
+"""Cycles that are measured: two of them take over everything that changes all the time."""
 MINUTES_FITTED = 5
 WRITE_SECONDS = 0.02
-"""What a write of an API server at peace takes."""
+"""Seconds that an idle API server takes for a write."""
 PACE, PODS, PODS_PACE, SECONDS = 200, 1_000, 100, 10
 BURST = 10
 """Seconds within which a flood has had what its namespace may have at once."""
@@ -72,15 +72,15 @@ BURST = 10
 
 @dataclass(frozen=True)
 class Tenants(Fleet):
-    """The same workloads, ten in each of 50 namespaces."""
+    """Workloads of the fleet, ten in each of 50 namespaces."""
 
     @cached_property
     def workloads(self) -> tuple[Workload, ...]:
         named = (
-            replace(one, id=one.id._replace(namespace=tenant(number % TENANTS)))
-            for number, one in enumerate(super().workloads)
+            replace(workload, id=workload.id._replace(namespace=tenant(number % TENANTS)))
+            for number, workload in enumerate(super().workloads)
         )
-        return tuple(sorted(named, key=lambda one: one.id))
+        return tuple(sorted(named, key=lambda workload: workload.id))
 
 
 def tenant(number: int) -> str:
@@ -91,20 +91,20 @@ NOISY = tenant(0)
 
 
 class Written(NamedTuple):
-    """What the noisy tenant writes in a minute: every number and text another one than in the minute before."""
+    """Objects that the noisy tenant writes in a minute; each number and text differs from the minute before."""
 
     objects: list[bytes]
     annotated: list[AnnotatedObject]
 
     def read(self) -> ClusterPolicies:
-        """As the watches of live facts do."""
-        decoded = (msgspec.json.decode(one, type=CustomResource) for one in self.objects)
+        """Decode the objects as the watches of live facts do."""
+        decoded = (msgspec.json.decode(document, type=CustomResource) for document in self.objects)
         return cluster_policies(autoscalers=[*map(autoscaler_of_resource, decoded)], workloads=self.annotated)
 
 
 def worst(fleet: Fleet, minute: int) -> Written:
-    """As much as the bounds of an owner allow."""
-    own = [one.id for one in fleet.workloads if one.id.namespace == NOISY]
+    """Objects of the noisy tenant: as much as the bounds of an owner allow."""
+    own = [workload.id for workload in fleet.workloads if workload.id.namespace == NOISY]
     resources = [
         _resource(own[number].name if number < len(own) else f"gone-{number}", minute + number)
         for number in range(OBJECTS)
@@ -185,20 +185,20 @@ def minutes_to_floors(*, noisy: bool) -> list[int]:
     server, trouble = FakeApiServer(), Trouble(noisy)
     spaces = [(tenant(number), f"web-{place}") for number in range(TENANTS) for place in range(EACH)]
     for namespace, name in spaces:
-        one = object_of("floor", name)
+        document = object_of("floor", name)
         if noisy and namespace == NOISY:
-            hostile(one, "floor") if name == "web-0" else None
-        server.add(path_of("floor", namespace, name), one)
+            hostile(document, "floor") if name == "web-0" else None
+        server.add(path_of("floor", namespace, name), document)
     server.fault = trouble.answer
     hands = Hands(server, "floor", seconds=trouble.seconds)
-    waiting, found = {one for one in spaces if one[0] != NOISY}, list[int]()
+    waiting, minutes = {space for space in spaces if space[0] != NOISY}, list[int]()
     for minute in range(1, 61):
         hands.cycle()
-        done = {one for one in waiting if value_of(server.objects[path_of("floor", *one)]) == WISHED["floor"]}
-        found += [minute] * len(done)
+        done = {space for space in waiting if value_of(server.objects[path_of("floor", *space)]) == WISHED["floor"]}
+        minutes += [minute] * len(done)
         waiting -= done
         if not waiting:
-            return found
+            return minutes
     raise SystemExit(f"{len(waiting)} HPAs have no floor after an hour; theirs is still {STATED['floor']}")
 
 
@@ -223,18 +223,18 @@ class Answers:
         ]
         self.flood = self.metrics._replace(post=_review(folder / "large", large, NOISY), user="", connections=16)
 
-    def asked(self, seconds: float = SECONDS) -> dict[str, Any]:
-        """What HPAs wait for."""
+    def metrics_answered(self, seconds: float = SECONDS) -> dict[str, Any]:
+        """Measure the answers of metrics to HPAs."""
         targets = targets_of(TENANTS * EACH)
         return self.metrics.ask(self.server, targets, rate=PACE, seconds=seconds, pid=self.serving.process.pid)
 
-    def rolled_out(self) -> dict[str, Any]:
-        """What the API server waits for in a rollout."""
+    def rollout_answered(self) -> dict[str, Any]:
+        """Measure the webhook's answers to the API server in a rollout."""
         targets, seconds = ["/admit/pods"], PODS / PODS_PACE
         return self.pods.ask(self.server, targets, rate=PODS_PACE, seconds=seconds, pid=self.serving.process.pid)
 
     def flooded(self) -> dict[str, Any]:
-        """Dry runs of the largest pods that are read, as many as go, from before the metrics are asked."""
+        """Send dry runs of the largest pods that are read, as many as go, before the first requests for metrics."""
         seconds, pid = 2 * SECONDS + BURST + 1, self.serving.process.pid
         return self.flood.ask(self.server, ["/admit/pods"], rate=0, seconds=seconds, pid=pid)
 
@@ -248,16 +248,16 @@ def _review(path: Path, pod: Any, namespace: str = "shop") -> Path:
 def answers() -> list[str]:
     """Rows about the answers of the serving process."""
     with ExitStack() as parts, ThreadPoolExecutor(2) as beside:
-        found = Answers(Path(parts.enter_context(tempfile.TemporaryDirectory())), parts)
-        found.asked(2)
-        quiet = found.asked()
-        flood = beside.submit(found.flooded)
-        begun = found.asked(SECONDS + BURST)
-        noisy = found.asked()
+        service = Answers(Path(parts.enter_context(tempfile.TemporaryDirectory())), parts)
+        service.metrics_answered(2)
+        quiet = service.metrics_answered()
+        flood = beside.submit(service.flooded)
+        begun = service.metrics_answered(SECONDS + BURST)
+        noisy = service.metrics_answered()
         flood.result()
-        alone = found.rolled_out()
-        rollout = beside.submit(found.rolled_out)
-        during = found.asked()
+        alone = service.rollout_answered()
+        rollout = beside.submit(service.rollout_answered)
+        during = service.metrics_answered()
         return [
             *(
                 _row(f"metrics of HPAs at {PACE}/s, {name}, ms", quiet["millis"][key], noisy["millis"][key])
@@ -267,37 +267,37 @@ def answers() -> list[str]:
                 _row(f"the same from the flood's beginning, {name}, ms", quiet["millis"][key], begun["millis"][key])
                 for name, key in WAITS
             ),
-            _told(f"webhook, {PODS:,} pods at {PODS_PACE}/s alone, p50 and p99, ms", *_waits(alone)),
-            _told("webhook beside the metrics, p50 and p99, ms", *_waits(rollout.result())),
+            _figures_row(f"webhook, {PODS:,} pods at {PODS_PACE}/s alone, p50 and p99, ms", *_waits(alone)),
+            _figures_row("webhook beside the metrics, p50 and p99, ms", *_waits(rollout.result())),
             *(
                 _row(f"metrics during that rollout, {name}, ms", quiet["millis"][key], during["millis"][key])
                 for name, key in WAITS
             ),
-            _told(
+            _figures_row(
                 "errors of metrics alone, beside the flood's beginning, beside the flood, during the rollout",
                 *_errors(quiet, begun, noisy, during),
             ),
-            _told("errors of the webhook alone, beside the metrics", *_errors(alone, rollout.result())),
+            _figures_row("errors of the webhook alone, beside the metrics", *_errors(alone, rollout.result())),
         ]
 
 
-def _told(what: str, *figures: object) -> str:
-    return f"| {what} | | {' / '.join(map(str, figures))} | |"
+def _figures_row(title: str, *figures: object) -> str:
+    return f"| {title} | | {' / '.join(map(str, figures))} | |"
 
 
-def _waits(found: dict[str, Any]) -> list[str]:
-    return [f"{found['millis'][key]:.1f}" for key in ("p50", "p99")]
+def _waits(answered: dict[str, Any]) -> list[str]:
+    return [f"{answered['millis'][key]:.1f}" for key in ("p50", "p99")]
 
 
-def _errors(*found: dict[str, Any]) -> list[int]:
-    return [one["errors"] for one in found]
+def _errors(*answered: dict[str, Any]) -> list[int]:
+    return [answer["errors"] for answer in answered]
 
 
 WAITS = (("p50", "p50"), ("p99", "p99"), ("p99.9", "p999"))
 
 
-def _row(what: str, without: float, with_it: float) -> str:
-    return f"| {what} | {without:.2f} | {with_it:.2f} | {with_it / without:.2f} |"
+def _row(title: str, without: float, with_it: float) -> str:
+    return f"| {title} | {without:.2f} | {with_it:.2f} | {with_it / without:.2f} |"
 
 
 def rows() -> Sequence[str]:
@@ -306,11 +306,11 @@ def rows() -> Sequence[str]:
     floors = [minutes_to_floors(noisy=noisy) for noisy in (False, True)]
     return [
         *(
-            _row(f"cycle over {of:,} workloads, CPU s, {name} of {STEADY}", *map(kind, found.values()))
-            for of, found in cpu.items()
+            _row(f"cycle over {workloads:,} workloads, CPU s, {name} of {STEADY}", *map(kind, by_noise.values()))
+            for workloads, by_noise in cpu.items()
             for name, kind in (("median", statistics.median), ("mean", statistics.mean))
         ),
-        _row("minutes to the others' floors, mean", *[statistics.mean(one) for one in floors]),
+        _row("minutes to the others' floors, mean", *[statistics.mean(minutes) for minutes in floors]),
         _row("minutes to the others' floors, the last", *map(max, floors)),
         *answers(),
     ]

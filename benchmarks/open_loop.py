@@ -1,4 +1,4 @@
-"""What cleaning usage into demand costs, and what it does to recorded load in which nothing was held down.
+"""Measure the cost of cleaning usage into demand, and its effect on recorded load in which nothing was held down.
 
     python -m benchmarks.open_loop [benchmarks/traces] [--write]
 
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
 WEEKS = 14 * COLUMNS_A_DAY
 EVERY = timedelta(hours=3)
-"""How often models are fitted here; the service does it every six hours."""
+"""Time between two fits; the service fits every six hours."""
 CUTS, AHEAD, LEVELS = 12, 12, (0.1, 0.5, 0.9, 0.95)
 COMPARED = 90
 WORKLOADS = 10_000
@@ -54,7 +54,7 @@ SPAN = PeakSpan(timedelta(minutes=3), timedelta(minutes=5))
 
 
 class Cut(NamedTuple):
-    """A series up to some time, as usage and as demand, what is masked of it, and the hour that came."""
+    """A series up to some time, as usage and as demand, its masked values, and the hour that followed."""
 
     usage: Floats
     demand: Floats
@@ -64,10 +64,10 @@ class Cut(NamedTuple):
 
 def bundled() -> str:
     """The bundled load, with its pods, as the replay shows it to models."""
-    found = traces.recorded()
-    begin = found.start + timedelta(days=7)
-    measurements = measurements_of(found, begin, timedelta(days=5, hours=22) // MINUTE)
-    workloads, rows = {one.id: one for one in found.workloads}, np.arange(len(found.workloads))
+    recording = traces.recorded()
+    begin = recording.start + timedelta(days=7)
+    measurements = measurements_of(recording, begin, timedelta(days=5, hours=22) // MINUTE)
+    workloads, rows = {workload.id: workload for workload in recording.workloads}, np.arange(len(recording.workloads))
     cpu, pods = ServiceHistory.of(measurements, CPU), ServiceHistory.of(measurements, PODS)
     cleaning: Cleaning | None = None
     moved, masked = [], []
@@ -89,9 +89,11 @@ def shared(folder: Path) -> str:
     """The shared traces by five minutes, of which nobody knows the pods."""
     cuts = [cut for series in _series(folder) for cut in _cuts(*series)]
     newest = [cut.masked[-COLUMNS_A_DAY:] for cut in cuts]
-    some = [cut for cut in cuts if cut.masked.any() and len(cut.came) == AHEAD and not np.isnan(cut.came).any()]
-    order = np.random.default_rng(0).permutation(len(some))[:COMPARED].tolist()
-    losses = np.array([[_loss(values, some[i].came) for values in (some[i].usage, some[i].demand)] for i in order])
+    compared = [cut for cut in cuts if cut.masked.any() and len(cut.came) == AHEAD and not np.isnan(cut.came).any()]
+    order = np.random.default_rng(0).permutation(len(compared))[:COMPARED].tolist()
+    losses = np.array(
+        [[_loss(values, compared[i].came) for values in (compared[i].usage, compared[i].demand)] for i in order]
+    )
     known = losses[losses[:, 0] > 0]
     return (
         f"shared traces, {len(cuts)} cuts: {np.mean(np.concatenate(newest)):.2%} of the days before them is masked;"
@@ -102,11 +104,11 @@ def shared(folder: Path) -> str:
 
 
 def _series(folder: Path) -> Iterator[tuple[Signal, Floats]]:
-    for one in json.loads((folder / "catalogue.json").read_text()):
-        if one["resolution_s"] <= FIVE_MINUTES.total_seconds():
-            frame = pd.read_parquet(folder / one["file"], filters=[("series_id", "==", one["series_id"])])
+    for entry in json.loads((folder / "catalogue.json").read_text()):
+        if entry["resolution_s"] <= FIVE_MINUTES.total_seconds():
+            frame = pd.read_parquet(folder / entry["file"], filters=[("series_id", "==", entry["series_id"])])
             series = frame.set_index("timestamp")["value"].resample(FIVE_MINUTES).mean()
-            signal = next((kind for kind in BUILT_IN.measured if kind in one["metric"]), REQUESTS)
+            signal = next((kind for kind in BUILT_IN.measured if kind in entry["metric"]), REQUESTS)
             yield signal, series.where(series >= 0).to_numpy(np.float32)
 
 
@@ -118,19 +120,19 @@ def _cuts(signal: Signal, values: Floats) -> Iterator[Cut]:
             continue
         nothing = np.full(usage.shape, np.float32(np.nan))
         part = CleanedPart(usage, nothing, np.zeros(usage.shape, np.bool_))
-        found = cleaned(part, traits_of(signal, [None], usage, np.zeros(1)), usage)
-        yield Cut(usage, found.values, found.why[0] > 0, values[end : end + AHEAD])
+        result = cleaned(part, traits_of(signal, [None], usage, np.zeros(1)), usage)
+        yield Cut(usage, result.values, result.why[0] > 0, values[end : end + AHEAD])
 
 
 def _loss(values: Floats, came: Floats) -> float:
     """Pinball loss in units of the mean."""
-    said = create("adaptive").fit(Panel(values, NOON, FIVE_MINUTES, ("series",))).forecast(AHEAD, LEVELS).values[0]
-    error, level = came[None] - said, np.array(LEVELS)[:, None]
+    forecast = create("adaptive").fit(Panel(values, NOON, FIVE_MINUTES, ("series",))).forecast(AHEAD, LEVELS).values[0]
+    error, level = came[None] - forecast, np.array(LEVELS)[:, None]
     return float(np.maximum(level * error, (level - 1) * error).mean() / max(float(np.nanmean(values)), 1e-9))
 
 
 def costs(workloads: int) -> str:
-    """Of one signal, two weeks by five minutes."""
+    """Costs of cleaning one signal, two weeks by five minutes."""
     prepare_process()
     fleet, few = Fleet(workloads), Fleet(1024)
     raw, clean = (_updated(fleet, cleaning=cleaning) for cleaning in (False, True))
@@ -143,18 +145,18 @@ def costs(workloads: int) -> str:
 
 def _updated(fleet: Fleet, *, cleaning: bool) -> float:
     """The middle one of five cycles after the fit."""
-    forecaster, seen = Forecaster("last-value", timedelta(days=1), fleet.size), _kept(fleet)
-    forecaster.peaks(CPU, _shown(fleet, seen, cleaning=cleaning), [SPAN], NOON)
-    return float(np.median([_seconds(forecaster, fleet, seen, cleaning=cleaning) for _ in range(5)]))
+    forecaster, values = Forecaster("last-value", timedelta(days=1), fleet.size), _kept(fleet)
+    forecaster.peaks(CPU, _shown(fleet, values, cleaning=cleaning), [SPAN], NOON)
+    return float(np.median([_seconds(forecaster, fleet, values, cleaning=cleaning) for _ in range(5)]))
 
 
 def _fitted(fleet: Fleet, *, cleaning: bool) -> float:
     return _seconds(Forecaster("adaptive", timedelta(days=1), fleet.size), fleet, _kept(fleet), cleaning=cleaning)
 
 
-def _seconds(forecaster: Forecaster, fleet: Fleet, seen: dict[Signal, Floats], *, cleaning: bool) -> float:
+def _seconds(forecaster: Forecaster, fleet: Fleet, values: dict[Signal, Floats], *, cleaning: bool) -> float:
     begin = time.process_time()
-    forecaster.peaks(CPU, _shown(fleet, seen, cleaning=cleaning), [SPAN], NOON)
+    forecaster.peaks(CPU, _shown(fleet, values, cleaning=cleaning), [SPAN], NOON)
     return time.process_time() - begin
 
 
@@ -163,16 +165,16 @@ def _kept(fleet: Fleet) -> dict[Signal, Floats]:
     return {signal: fleet.demand(signal, seconds).astype(np.float32) for signal in (CPU, PODS)}
 
 
-def _shown(fleet: Fleet, seen: dict[Signal, Floats], *, cleaning: bool) -> FreshHistory:
+def _shown(fleet: Fleet, values: dict[Signal, Floats], *, cleaning: bool) -> FreshHistory:
     """Two minutes after the clock's cut, so that the newest hours are cut anew."""
     at = NOON + 2 * MINUTE
 
     def cut(signal: Signal, around: DemandContext | None = None) -> FreshHistory:
-        weeks = Window(fleet.ids, NOON - (WEEKS - 1) * FIVE_MINUTES, FIVE_MINUTES, seen[signal])
-        minutes = np.repeat(seen[signal][:, -36:], 5, axis=1)
+        weeks = Window(fleet.ids, NOON - (WEEKS - 1) * FIVE_MINUTES, FIVE_MINUTES, values[signal])
+        minutes = np.repeat(values[signal][:, -36:], 5, axis=1)
         return fresh(weeks, Window(fleet.ids, at - 179 * MINUTE, MINUTE, minutes), around)
 
-    workloads = {one.id: one for one in fleet.workloads}
+    workloads = {workload.id: workload for workload in fleet.workloads}
     return cut(CPU, DemandContext(CPU, cut(PODS), workloads) if cleaning else None)
 
 

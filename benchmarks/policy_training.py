@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 EPOCHS = 8
 CURIOUS, SETTLED = 0.6, 0.05
-"""How often something else is tried, in the first epoch and in the last."""
+"""Chance of a random try, in the first epoch and in the last."""
 MAX_SAMPLES = 120_000
 """Lessons that the forest is fitted on."""
 DISCOUNT = 0.93
@@ -59,9 +59,9 @@ def empty_table() -> QTable:
 
 
 def save(kind: LearnedKind, chooser: QTable | Forest, folder: Path) -> None:
-    """Keep the weights as plain arrays, those of a table in single precision."""
+    """Save the weights as plain arrays, those of a table in single precision."""
     folder.mkdir(parents=True, exist_ok=True)
-    arrays = {one.name: getattr(chooser, one.name) for one in fields(chooser)}
+    arrays = {array_field.name: getattr(chooser, array_field.name) for array_field in fields(chooser)}
     if kind == "tabular":
         arrays = {name: values.astype(np.float32) for name, values in arrays.items()}
     np.savez_compressed(folder / f"{kind}.npz", allow_pickle=False, **arrays)
@@ -86,7 +86,7 @@ def train(
     for epoch in range(epochs):
         share = epoch / max(1, epochs - 1)
         curiosity = CURIOUS * (1 - share) + SETTLED * share
-        explorer = Explorer(table, reward, rng, curiosity, keep=epoch % 2 == 1, kept=explorer.kept)
+        explorer = Explorer(table, reward, rng, curiosity, keep=epoch % 2 == 1, lessons=explorer.lessons)
         replay_runs([replace(run, advisor=explorer) for run in runs], measurements)
     return Learned(table, fit(lessons_of(explorer, MAX_SAMPLES, rng), DISCOUNT, seed))
 
@@ -133,7 +133,7 @@ class Reward:
 
 @dataclass(slots=True)
 class Explorer:
-    """Chooses what the table says, and with chance `curiosity` anything; every minute is a lesson.
+    """Chooses by the table, and with chance `curiosity` at random; every minute is a lesson.
 
     All runs are rows of one replay, so that each call is the minute after the last one.
     """
@@ -144,7 +144,7 @@ class Explorer:
     curiosity: float
     keep: bool = False
     """Whether lessons are kept for fitting."""
-    kept: list[Lessons] = field(default_factory=list)
+    lessons: list[Lessons] = field(default_factory=list)
     _before: Situation | None = None
     _features: Floats | None = None
     _taken: Choices | None = None
@@ -156,8 +156,8 @@ class Explorer:
         self._learn(situation, features)
         taken = self._choice(features)
         self._before, self._features, self._taken = situation, features, taken
-        wanted = counts(np.maximum(situation.desired, 1.0), taken)
-        return np.where(np.isnan(situation.measured), np.nan, wanted)
+        chosen_counts = counts(np.maximum(situation.desired, 1.0), taken)
+        return np.where(np.isnan(situation.measured), np.nan, chosen_counts)
 
     def _learn(self, after: Situation, features: Floats) -> None:
         if self._before is None or self._features is None or self._taken is None:
@@ -167,7 +167,7 @@ class Explorer:
         lesson = Lessons(self._features[known], self._taken[known], reward[known], features[known])
         learn(self.table, cells(lesson.before), lesson.taken, lesson.reward, cells(lesson.after), DISCOUNT)
         if self.keep:
-            self.kept.append(lesson)
+            self.lessons.append(lesson)
 
     def _choice(self, features: Floats) -> Choices:
         rows = len(features)
@@ -182,7 +182,7 @@ class Explorer:
 
 def lessons_of(explorer: Explorer, most: int, rng: np.random.Generator) -> Lessons:
     """Some of the lessons kept, drawn evenly."""
-    parts = [np.concatenate(column) for column in zip(*explorer.kept, strict=True)]
+    parts = [np.concatenate(column) for column in zip(*explorer.lessons, strict=True)]
     chosen = rng.permutation(len(parts[1]))[:most]
     return Lessons(parts[0][chosen], parts[1][chosen], parts[2][chosen], parts[3][chosen])
 
@@ -216,7 +216,7 @@ def _fitted(inputs: Floats, target: Floats, seed: int) -> Forest:
 
     learner = ExtraTreesRegressor(TREES, max_depth=DEPTH, min_samples_leaf=LEAF, random_state=seed, n_jobs=1)
     learner.fit(inputs, target)
-    trees = [one.tree_ for one in learner.estimators_]
+    trees = [estimator.tree_ for estimator in learner.estimators_]
     nodes = max(tree.node_count for tree in trees)
 
     def padded(name: str, empty: float) -> Floats:

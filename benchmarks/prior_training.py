@@ -28,7 +28,7 @@ class Examples(NamedTuple):
 
 @dataclass(frozen=True)
 class Recipe:
-    """How the network is trained; the defaults made the shipped prior."""
+    """Recipe by which the network is trained; the defaults made the shipped prior."""
 
     hidden: tuple[int, int] = (192, 96)
     epochs: int = 12
@@ -44,13 +44,13 @@ def examples(
 ) -> Examples:
     """Examples of one gapless series [time]; every window is over `ahead` bins later, before the series ends.
 
-    With `similar` they have what followed on similar moments.
+    With `similar` they have the values that followed similar moments.
     """
     values = (values / (values.mean() or 1.0)).astype(np.float32)
-    seen = situation_at(values[None], origins, day)
+    situation = situation_at(values[None], origins, day)
     target = np.stack([_maximum(values, origins, window) for window in windows], axis=-1)
-    change = (target - seen.level[0][:, None]) / seen.scale[0][:, None]
-    context, features = inputs(seen, windows, ahead, similar=similar)
+    change = (target - situation.level[0][:, None]) / situation.scale[0][:, None]
+    context, features = inputs(situation, windows, ahead, similar=similar)
     return Examples(context[0], features[0], squash(change).astype(np.float32))
 
 
@@ -147,9 +147,9 @@ def _start(data: Examples, recipe: Recipe, rng: np.random.Generator) -> Network:
     )
 
 
-def _pinball_slope(targets: Floats, found: Floats) -> Floats:
+def _pinball_slope(targets: Floats, forecasts: Floats) -> Floats:
     """Slope of the pinball loss, rounded within 0.02 of the kink so that constant series come to rest: [row, level]."""
-    missing = targets[..., None] - found
+    missing = targets[..., None] - forecasts
     level = np.asarray(TRAINING_LEVELS, dtype=np.float32)
     slope = -np.where(missing > 0, level, level - 1) * np.minimum(np.abs(missing) / 0.02, 1) / targets.size
     return np.asarray(slope.reshape(-1, len(TRAINING_LEVELS)), dtype=np.float32)

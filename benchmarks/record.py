@@ -1,4 +1,4 @@
-"""Dated files in benchmarks/results/: what was measured, when, with which command, on which commit and machine."""
+"""Dated files in benchmarks/results/: figures with their time, command, commit and machine."""
 
 from __future__ import annotations
 

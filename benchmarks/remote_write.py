@@ -1,4 +1,4 @@
-"""What writing forecasts costs: `python -m benchmarks.remote_write [--workloads N]`.
+"""Measure the cost of writing forecasts: `python -m benchmarks.remote_write [--workloads N]`.
 
 Samples, protocol buffers and Snappy for one table; sending is the network's. One line per setting of `quantiles`.
 """

@@ -1,4 +1,4 @@
-"""How long a replay's decisions take: `python benchmarks/replay.py`, 10,000 workload-days, 15 s syncs, one process.
+"""Time a replay's decisions: `python benchmarks/replay.py`, 10,000 workload-days, 15 s syncs, one process.
 
 Every workload has an HPA on CPU and is replayed with its HPA alone, and under our policy whose floor the HPA follows.
 Forecasts are made up, so that decisions alone are measured; `--forecast N` measures real ones for N of the workloads.
@@ -59,7 +59,7 @@ def runs_of(measurements: Measurements, policy: Policy | None, forecasts: Replay
 
 
 def made_up(measurements: Measurements) -> ReplayForecasts:
-    """What comes in five minutes, and a spread around it."""
+    """Forecasts that know the next five minutes, with a spread around them."""
     coming = measurements.past(CPU, 5, measurements.minutes)
     return ReplayForecasts("made-up", SPAN, LEVELS, {CPU: np.stack([coming * s for s in (0.9, 1.1, 1.3)], axis=1)})
 
@@ -89,9 +89,9 @@ def main() -> None:
         cpu, wall = seconds_of(runs_of(measurements, policy, known), measurements)
         outcome[name] = {"cpu_s": round(cpu, 1), "wall_s": round(wall, 1)}
     if given.forecast:
-        some = measurements_of(traces(given.forecast, 7 * MINUTES), BEGIN, MINUTES)
+        fewer = measurements_of(traces(given.forecast, 7 * MINUTES), BEGIN, MINUTES)
         begun = time.process_time()
-        forecast_minutes(some, [CPU], ForecastRequest("adaptive", SPAN))
+        forecast_minutes(fewer, [CPU], ForecastRequest("adaptive", SPAN))
         outcome["adaptive_forecasts_ms_per_workload_day"] = round(
             1000 * (time.process_time() - begun) / given.forecast, 1
         )

@@ -1,6 +1,6 @@
 """The serving process at full size: `python -m benchmarks.serving [--workloads N] [--seconds S]`.
 
-Start time (until the first answer), memory while the table is replaced every second and asked all the while, and how
+Start time (until the first answer), memory while the table is replaced every second and read all the while, and how
 long publishing takes the computing process. Prints one line per figure. `benchmarks.serving_load` has the metrics API
 under load.
 """
@@ -80,12 +80,12 @@ def measure_publishing(publisher: RecordPublisher, table: Path, rows: list[Recom
 
 
 def measure_paths(table: Path, rows: list[Recommendation]) -> None:
-    """One signal step by step, a tenth of the workloads anew, as after any cycle; and what the model takes for it."""
-    kept = {row.id: {CPU: path()} for row in rows}
-    publisher = publisher_of(table, kept)
+    """Publish one signal step by step, a tenth of the workloads anew, as after any cycle; time the paths, too."""
+    paths = {row.id: {CPU: path()} for row in rows}
+    publisher = publisher_of(table, paths)
     publisher.publish(datetime.now(UTC), rows)
     for row in rows[::10]:
-        kept[row.id] = {CPU: path()}
+        paths[row.id] = {CPU: path()}
     measure_publishing(publisher, table, rows)
     week = np.random.default_rng(1).random((ROWS, 2016))
     panel = models.Panel(week, datetime(2026, 1, 1, tzinfo=UTC), timedelta(minutes=5), tuple(map(str, range(ROWS))))

@@ -2,9 +2,9 @@
 
 Mutual TLS, every right reviewed, 64 kept connections, each request for another workload: at 1,000 requests a second and
 as many as go, alone and while models are fitted in another process. A server that answers a constant, written in Go,
-is measured in the same way in the same run: what it takes is the machine's and the client's own. Of each window it is
-said whose the worst stall was: the client's, or the server's, at work or in line for a core. With `--cluster` both
-are asked through a real API server, too. Needs Go for the client (benchmarks/load).
+is measured in the same way in the same run: its times are those of the machine and the client. For each window the
+worst stall is attributed: to the client, or to the server, at work or in line for a core. With `--cluster` both
+answer through a real API server, too. Needs Go for the client (benchmarks/load).
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ class Load(NamedTuple):
         command += ["-connections", str(self.connections), "-server", str(pid or 0)]
         command += ["-post", self.post] if self.post else []
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=True)
-        found: dict[str, Any] = json.loads(done.stdout)
-        return found
+        figures: dict[str, Any] = json.loads(done.stdout)
+        return figures
 
 
 def main() -> None:
@@ -110,19 +110,19 @@ def measure_direct(program: Path, folder: Path, workloads: int, seconds: float) 
     targets = targets_of(workloads)
     with SecureServing(folder, folder / "table") as serving:
         load = Load(program, folder, serving.issuer.certificate, serving.proxy, HPA["X-Remote-User"])
-        ours = f"https://localhost:{serving.port}"
+        forecaster = f"https://localhost:{serving.port}"
         ca = serving.reviews.front_proxy.certificate
         pid = serving.process.pid
         assert pid is not None
-        with constant(program, serving.certificate, ca) as theirs:
-            tell("constant server, alone", load, theirs, targets, PACE, seconds)
-            tell("constant server, alone", load, theirs, targets, 0, seconds)
-            tell("ours, first minute", load, ours, targets, PACE, seconds, pid)
-            tell("ours, alone", load, ours, targets, PACE, seconds, pid)
-            tell("ours, alone", load, ours, targets, 0, seconds, pid)
+        with constant(program, serving.certificate, ca) as constant_server:
+            tell("constant server, alone", load, constant_server, targets, PACE, seconds)
+            tell("constant server, alone", load, constant_server, targets, 0, seconds)
+            tell("ours, first minute", load, forecaster, targets, PACE, seconds, pid)
+            tell("ours, alone", load, forecaster, targets, PACE, seconds, pid)
+            tell("ours, alone", load, forecaster, targets, 0, seconds, pid)
             with fitting():
-                tell("constant server beside a fit", load, theirs, targets, PACE, seconds)
-                tell("ours beside a fit", load, ours, targets, PACE, seconds, pid)
+                tell("constant server beside a fit", load, constant_server, targets, PACE, seconds)
+                tell("ours beside a fit", load, forecaster, targets, PACE, seconds, pid)
         print(f"ours: RSS {rss_mib(pid):.0f} MiB, at its peak {peak_mib(pid):.0f} MiB")
 
 
@@ -139,28 +139,28 @@ def measure_through(program: Path, folder: Path, workloads: int, seconds: float)
         targets = targets_of(workloads)
         for rate in (HPAS_PACE, 0):
             tell("ours through the API server", load, plane.server, targets, rate, seconds, serving.process.pid)
-        with constant(program, serving.renew(), plane.front_proxy.certificate) as theirs:
-            plane.aggregate(int(theirs.rsplit(":", 1)[1]), serving.issuer.bundle)
+        with constant(program, serving.renew(), plane.front_proxy.certificate) as constant_server:
+            plane.aggregate(int(constant_server.rsplit(":", 1)[1]), serving.issuer.bundle)
             plane.until_available()
             for rate in (HPAS_PACE, 0):
                 tell("constant server through the API server", load, plane.server, targets, rate, seconds)
 
 
 def tell(
-    what: str, load: Load, server: str, targets: list[str], rate: float, seconds: float, pid: int | None = None
+    title: str, load: Load, server: str, targets: list[str], rate: float, seconds: float, pid: int | None = None
 ) -> None:
     before = cpu_seconds(pid) if pid else 0.0
-    found = load.ask(server, targets, rate=rate, seconds=seconds, pid=pid)
-    each = f", {(cpu_seconds(pid) - before) / found['requests'] * 1e6:.0f} µs of CPU each" if pid else ""
-    pace = f"at {rate}/s" if rate else f"at most {found['requests'] / found['seconds']:.0f}/s"
-    millis = found["millis"]
+    figures = load.ask(server, targets, rate=rate, seconds=seconds, pid=pid)
+    each = f", {(cpu_seconds(pid) - before) / figures['requests'] * 1e6:.0f} µs of CPU each" if pid else ""
+    pace = f"at {rate}/s" if rate else f"at most {figures['requests'] / figures['seconds']:.0f}/s"
+    millis = figures["millis"]
     waits = f"p50 {millis['p50']:.1f}, p99 {millis['p99']:.1f}, p99.9 {millis['p999']:.1f} ms"
-    print(f"{what}: {pace}, {waits}, {found['errors']} errors{each} {found['first_error']}".rstrip())
-    print(f"    the worst {hiccup(found['worst'], known=pid is not None)}", flush=True)
+    print(f"{title}: {pace}, {waits}, {figures['errors']} errors{each} {figures['first_error']}".rstrip())
+    print(f"    the worst {hiccup(figures['worst'], known=pid is not None)}", flush=True)
 
 
 def hiccup(worst: dict[str, Any], *, known: bool) -> str:
-    """Whose the worst stall of a window was, as far as it was looked at."""
+    """Attribution of the worst stall of a window, as far as it was looked at."""
     late = f"{worst['millis']:.1f} ms, in which the client woke up {worst['client_late']:.1f} ms late"
     if not known:
         return late

@@ -1,10 +1,10 @@
-"""What a fleet in shards costs: the service, whatever the workers, and the same work on one, two and four of them.
+"""Measure the cost of a fleet in shards: of the service alone, and with one, two and four workers.
 
     python -m benchmarks.shards [--sizes 10000 30000 100000] [--workers 1 2 4] [--workloads 6000] [--write]
 
 `--sizes`, in one process: a shard of 500 workloads is computed by the cycle of a worker; its answers, with its rows
 repeated under other names, are those of all shards of a fleet of that size. Table, ledger and what shards have learned
-are those of `forecaster run`; what goes over the network is pickled and unpickled as Dask does it.
+are those of `forecaster run`; messages over the network are pickled and unpickled as Dask does it.
 
 `--workers`, of `--workloads` in `--shards`: the service, a scheduler and workers as processes with mutual TLS. Each
 worker computes the demand of its own shards, so that no Prometheus takes the cores.
@@ -69,23 +69,23 @@ WARM = 3
 class Part(Fleet):
     """Some workloads of a fleet."""
 
-    here: tuple[Workload, ...] = ()
+    members: tuple[Workload, ...] = ()
 
     @property
     def workloads(self) -> tuple[Workload, ...]:  # type: ignore[override]
-        return self.here
+        return self.members
 
     def _noise(self, signal: Signal, seconds: Floats) -> Floats:
-        """Without a generator for each instant: weeks of it are asked for each shard at its first cycle."""
+        """Noise without a generator for each instant: the first cycle of each shard needs weeks of it."""
         row = np.arange(self.size)[:, None]
         return np.asarray(np.sin(seconds[None] * 12.9898 + row * 78.233 + len(signal)) * 1.4)
 
 
 class PartSource(FleetSource):
-    """What a worker asks instead of Prometheus."""
+    """Source that a worker reads instead of Prometheus."""
 
     def follow(self, _: object) -> None:
-        """No HPA names a container."""
+        """Do nothing: no HPA names a container."""
 
     def containers(self, _: datetime) -> ContainerFacts:
         return ContainerFacts()
@@ -95,8 +95,8 @@ class PartSource(FleetSource):
 
 
 def source_of(task: ShardTask) -> Any:
-    here = task.inventory.workloads
-    return PartSource(Part(len(here), here))
+    workloads = task.inventory.workloads
+    return PartSource(Part(len(workloads), workloads))
 
 
 def settings_with(sharding: dict[str, Any], folder: Path) -> Settings:
@@ -116,7 +116,7 @@ class Phases(NamedTuple):
     """CPU seconds of the service in one cycle."""
 
     before: float
-    """Until the tasks are made."""
+    """CPU seconds until the tasks are made."""
     between: float
     """Handing out and taking in, while workers compute."""
     after: float
@@ -158,10 +158,10 @@ class Clocked:
 
 @dataclass
 class Repeated:
-    """An executor that computes one shard, and answers for all with its rows; what is not the service's is left out."""
+    """An executor that computes one shard, and answers for all with its rows; only the service's own work is timed."""
 
     cycles: shard.ShardCycles = field(default_factory=shard.ShardCycles)
-    told: datetime | None = None
+    last_cycle: datetime | None = None
     worker: float = 0.0
     """CPU seconds of the shard that was computed."""
     lost: float = 0.0
@@ -173,10 +173,12 @@ class Repeated:
         began = time.process_time()
         first = tasks[0]
         source, at = Part(SHARD, Fleet(SHARD).workloads), first.inventory.at
-        inventory = first.inventory.__class__(at, source.here)
-        template = self.cycles.run(first._replace(shard=-1, inventory=inventory, learned=None, sizes_since=self.told))
+        inventory = first.inventory.__class__(at, source.members)
+        template = self.cycles.run(
+            first._replace(shard=-1, inventory=inventory, learned=None, sizes_since=self.last_cycle)
+        )
         assert template
-        self.told = at
+        self.last_cycle = at
         pickle.dumps(template)
         self.worker = time.process_time() - began
         self.lost, self.bytes_ = self.worker, {"task": 0, "answer": 0, "learned": 0}
@@ -191,7 +193,7 @@ class Repeated:
             yield pickle.loads(came)  # noqa: S301  our own
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: nothing is open."""
 
 
 def repeated(template: ShardResult, task: ShardTask) -> ShardResult:
@@ -200,7 +202,7 @@ def repeated(template: ShardResult, task: ShardTask) -> ShardResult:
     rows = np.arange(count) % SHARD
     place = {row: number for number, row in enumerate(template.sizes.rows)}
     news = [row for row in range(count) if row % SHARD in place]
-    # Each row has a size of its own, as those of different workloads are: one object for all would need no memory.
+    # Each row has a size object of its own, as different workloads do: one object for all would need no memory.
     resources = [*map(pickle.dumps, template.sizes.resources)]
     sizes = ShardSizes(news, [pickle.loads(resources[place[row % SHARD]]) for row in news])  # noqa: S301  our own
     learned = template.learned
@@ -219,24 +221,24 @@ def service_of(settings: Settings, folder: Path, workloads: int, parts: ExitStac
 
 
 def one_process(workloads: int, cycles: int, repeats: Repeated) -> str:
-    """A line of figures of the service with so many workloads; the shard goes on from what it is."""
+    """Line of figures of the service with so many workloads; the shard goes on from its present state."""
     shard.narrowed_source = source_of
-    begin, repeats.told = repeats.told or NOON, None
+    begin, repeats.last_cycle = repeats.last_cycle or NOON, None
     with tempfile.TemporaryDirectory() as name, ExitStack() as parts:
         folder = Path(name)
         settings = settings_with({"shards": max(1, workloads // 2000)}, folder)
         cycle, clocked = service_of(settings, folder, workloads, parts)
-        clocked.executor, found = repeats, []
+        clocked.executor, figures = repeats, []
         for minute in range(1, WARM + cycles + 1):
             phases = clocked.cycle(cycle, begin + minute * MINUTE, workloads)
             between = phases.between - repeats.lost
-            found.append([1e6 * one / workloads for one in (phases.before, between, phases.after)])
-            found[-1] += [sum(found[-1]), 1e6 * repeats.worker / SHARD]
-            print(workloads, minute, [round(one, 1) for one in found[-1]], flush=True)
-        micro = [statistics.median(column) for column in zip(*found[WARM:], strict=True)]
+            figures.append([1e6 * seconds / workloads for seconds in (phases.before, between, phases.after)])
+            figures[-1] += [sum(figures[-1]), 1e6 * repeats.worker / SHARD]
+            print(workloads, minute, [round(figure, 1) for figure in figures[-1]], flush=True)
+        micro = [statistics.median(column) for column in zip(*figures[WARM:], strict=True)]
         sizes = (*repeats.bytes_.values(), table_path(folder).stat().st_size)
         weighed = " | ".join(f"{size / workloads:,.0f}" for size in sizes)
-        return f"| {workloads:,} | {' | '.join(f'{one:.1f}' for one in micro)} | {weighed} | {rss_mib():,.0f} |"
+        return f"| {workloads:,} | {' | '.join(f'{figure:.1f}' for figure in micro)} | {weighed} | {rss_mib():,.0f} |"
 
 
 ONE_PROCESS = """| workloads | before | between | after | service | worker | task | answer | learned | table | MiB |
@@ -262,13 +264,13 @@ def processes(folder: Path, workers: int, shards: int) -> Iterator[tuple[dict[st
     config.write_text(yaml.safe_dump({"sharding": section}), encoding="utf-8")
     scheduler = ["forecaster", "shards", "scheduler", "--config", str(config), "--health", f"127.0.0.1:{healths[0]}"]
     each = [["benchmarks.shards", "--worker", str(config), str(health)] for health in healths[1:]]
-    started = [subprocess.Popen([sys.executable, "-m", *one]) for one in (scheduler, *each)]
+    started = [subprocess.Popen([sys.executable, "-m", *arguments]) for arguments in (scheduler, *each)]
     try:
-        yield section, [one.pid for one in started]
+        yield section, [process.pid for process in started]
     finally:
-        for one in started:
-            one.kill()
-            one.wait()
+        for process in started:
+            process.kill()
+            process.wait()
 
 
 def work(config: Path, port: str) -> None:
@@ -302,36 +304,38 @@ def on_processes(workloads: int, shards: int, workers: int, cycles: int) -> tupl
         for minute in range(WARM + cycles):
             before = [*map(cpu_seconds, pids)]
             phases = clocked.cycle(cycle, NOON + minute * MINUTE, workloads)
-            scheduler, *each = (after - one for after, one in zip(map(cpu_seconds, pids), before, strict=True))
+            scheduler, *each = (
+                after - before_it for after, before_it in zip(map(cpu_seconds, pids), before, strict=True)
+            )
             costs.append(Cost(phases, scheduler, tuple(each)))
             print(workers, minute, costs[-1], flush=True)
         return median_of(costs[WARM:]), max(map(rss_mib, pids[1:]))
 
 
 def median_of(costs: list[Cost]) -> Cost:
-    phases = (statistics.median(column) for column in zip(*(one.phases for one in costs), strict=True))
-    each = zip(*(one.workers for one in costs), strict=True)
+    phases = (statistics.median(column) for column in zip(*(cost.phases for cost in costs), strict=True))
+    each = zip(*(cost.workers for cost in costs), strict=True)
     return Cost(
         Phases(*phases),
-        statistics.median(one.scheduler for one in costs),
-        tuple(statistics.median(one) for one in each),
+        statistics.median(cost.scheduler for cost in costs),
+        tuple(statistics.median(seconds) for seconds in each),
     )
 
 
-def table_of(found: dict[int, tuple[Cost, float]]) -> str:
+def table_of(by_workers: dict[int, tuple[Cost, float]]) -> str:
     """Seconds of CPU a cycle by number of workers."""
     lines = [
         "| workers | before | between | after | scheduler | busiest worker | all workers | efficiency | strict | MiB |",
         "| ---: " * 10 + "|",
     ]
-    first = next(iter(found.values()))[0]
-    for workers, (cost, memory) in found.items():
+    first = next(iter(by_workers.values()))[0]
+    for workers, (cost, memory) in by_workers.items():
         phases, most = cost.phases, max(cost.workers)
         alone = phases.before + phases.after
         ideal = (sum(first.workers) + first.phases.before + first.phases.after) / workers
         strict = (sum(first.workers) + first.phases.whole) / workers / (most + phases.whole)
         numbers = (*phases, cost.scheduler, most, sum(cost.workers), ideal / (most + alone), strict)
-        lines.append(f"| {workers} | {' | '.join(f'{one:.2f}' for one in numbers)} | {memory:,.0f} |")
+        lines.append(f"| {workers} | {' | '.join(f'{number:.2f}' for number in numbers)} | {memory:,.0f} |")
     return "\n".join(lines)
 
 
@@ -349,11 +353,11 @@ def main() -> None:
         work(Path(given.worker[0]), given.worker[1])
         return
     repeats = Repeated()
-    told = [ONE_PROCESS, *(one_process(size, given.cycles, repeats) for size in given.sizes)]
-    found = {count: on_processes(given.workloads, given.shards, count, given.cycles) for count in given.workers}
-    if found:
-        told += ["", f"{given.workloads:,} workloads in {given.shards} shards:", "", table_of(found)]
-    text = "\n".join(told)
+    lines = [ONE_PROCESS, *(one_process(size, given.cycles, repeats) for size in given.sizes)]
+    by_workers = {count: on_processes(given.workloads, given.shards, count, given.cycles) for count in given.workers}
+    if by_workers:
+        lines += ["", f"{given.workloads:,} workloads in {given.shards} shards:", "", table_of(by_workers)]
+    text = "\n".join(lines)
     print(text)
     if given.write:
         record("shards", "A fleet in shards", "python -m benchmarks.shards", text)

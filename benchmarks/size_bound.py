@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 PRICES = (1.0, 0.3, 0.1, 0.05, 0.03, 0.02, 0.01, 0.005, 0.0)
-"""Of a change, in what the container uses in all the days."""
+"""Prices of a change, as shares of the container's usage over all days."""
 
 
 class Sized(NamedTuple):
-    """One container: changes, and what is requested over what is used."""
+    """Size of one container: its changes, and its request as a ratio of usage."""
 
     changes: int
     requested: float
@@ -41,20 +41,22 @@ def main() -> None:
 
 
 def cells(loads: Sequence[Load], price: float) -> str:
-    found = [(sized(peaks, used, price), used) for load in loads for peaks, used in zip(*days_of(load), strict=True)]
-    sizes, used = [one for one, _ in found], np.array([used for _, used in found])
-    requested = np.array([one.requested for one in sizes])
+    sized_rows = [
+        (sized(peaks, used, price), used) for load in loads for peaks, used in zip(*days_of(load), strict=True)
+    ]
+    sizes, used = [row for row, _ in sized_rows], np.array([used for _, used in sized_rows])
+    requested = np.array([row.requested for row in sizes])
     total = (requested * used).sum() / used.sum() - 1.0
-    return f"{sum(one.changes for one in sizes)} | {requested.mean() - 1.0:.2f} | {total:.2f}"
+    return f"{sum(row.changes for row in sizes)} | {requested.mean() - 1.0:.2f} | {total:.2f}"
 
 
 def days_of(load: Load) -> tuple[Floats, Floats]:
-    """[row, day] the peak of each day after the warm-up, and [row] what is used in all of them, in days."""
-    wanted = load.demand[:, load.warm :]
-    days = wanted.shape[1] // STEPS_A_DAY
-    wanted = wanted[:, : days * STEPS_A_DAY]
-    peaks = np.nanmax(wanted.reshape(len(wanted), days, STEPS_A_DAY), axis=2)
-    return np.fmax(peaks, 0.0), np.nanmean(wanted, axis=1) * days
+    """Return [row, day] the peak of each day after the warm-up, and [row] the usage of all days, in days."""
+    demand = load.demand[:, load.warm :]
+    days = demand.shape[1] // STEPS_A_DAY
+    demand = demand[:, : days * STEPS_A_DAY]
+    peaks = np.nanmax(demand.reshape(len(demand), days, STEPS_A_DAY), axis=2)
+    return np.fmax(peaks, 0.0), np.nanmean(demand, axis=1) * days
 
 
 def sized(peaks: Floats, used: float, price: float) -> Sized:

@@ -1,6 +1,6 @@
 """History and ledger at full size: `python -m benchmarks.store [--workloads N] [--days N]`.
 
-Fills the rings as a back-fill does (slices of six hours), then times what a cycle does to them, the snapshot both ways,
+Fills the rings as a back-fill does (slices of six hours), then times the writes of a cycle, the snapshot both ways,
 and the ledger when few, and when all, decisions change. Prints one line per figure.
 """
 
@@ -50,14 +50,14 @@ def main() -> None:
 
 
 @contextmanager
-def timed(what: str) -> Iterator[None]:
+def timed(step: str) -> Iterator[None]:
     wall, own = time.perf_counter(), time.process_time()
     yield
-    print(f"{what:<58} {time.process_time() - own:8.3f} s own CPU {time.perf_counter() - wall:8.3f} s wall")
+    print(f"{step:<58} {time.process_time() - own:8.3f} s own CPU {time.perf_counter() - wall:8.3f} s wall")
 
 
-def measure_rings(ids: tuple[WorkloadId, ...], kept: timedelta, directory: Path) -> None:
-    settings = HistorySettings(weeks_kept=kept)
+def measure_rings(ids: tuple[WorkloadId, ...], keep: timedelta, directory: Path) -> None:
+    settings = HistorySettings(weeks_kept=keep)
     history = HistoryStore(DEMAND, settings, now=NOON)
     before = rss_mib()
     with timed("back-fill, slices of six hours, generation included"):
@@ -112,14 +112,14 @@ def measure_snapshot(history: HistoryStore, settings: HistorySettings, directory
 
 def measure_ledger(ids: tuple[WorkloadId, ...], address: str) -> None:
     with closing(SqlLedger(address, keep=timedelta(days=30))) as ledger:
-        for minute, (what, every) in enumerate(
+        for minute, (title, every) in enumerate(
             {"first cycle": 1, "settled": 10**9, "5 % change": 20, "all change": 1}.items()
         ):
             at = NOON + minute * MINUTE
-            rows = [recommendation(one, at, 3 + minute * (i % every == 0)) for i, one in enumerate(ids)]
-            with timed(f"ledger, {len(ids)} decisions, {what}"):
+            rows = [recommendation(id_, at, 3 + minute * (i % every == 0)) for i, id_ in enumerate(ids)]
+            with timed(f"ledger, {len(ids)} decisions, {title}"):
                 ledger.record(at, rows)
-        scores = [score(one, signal) for one in ids[::10] for signal in DEMAND]
+        scores = [score(id_, signal) for id_ in ids[::10] for signal in DEMAND]
         with timed(f"ledger, {len(scores)} scores"):
             ledger.score(scores)
         with timed("ledger, decisions of one workload"):

@@ -20,7 +20,7 @@ DAYS = 21
 
 
 def switching(series: int, day: int, seed: int = 0) -> Iterator[Floats]:
-    """So many series of three weeks, `day` bins a day, in units of about 1."""
+    """Yield `series` series of three weeks, `day` bins a day, in units of about 1."""
     for number in range(series):
         rng = np.random.default_rng((seed, number))
         drawn = KINDS[number % len(KINDS)](DAYS * day, day, rng)

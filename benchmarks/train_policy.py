@@ -37,7 +37,9 @@ def school(rng: np.random.Generator) -> Traces:
     """Recorded workloads with an HPA on CPU, and made-up ones beside them, nine days."""
     recorded = histories.recorded()
     rows = [
-        i for i, one in enumerate(recorded.workloads) if one.autoscaler and one.autoscaler.targets[0].metric == "cpu"
+        i
+        for i, workload in enumerate(recorded.workloads)
+        if workload.autoscaler and workload.autoscaler.targets[0].metric == "cpu"
     ]
     minutes = DAYS * 1440
     real = recorded.take(rows).values[CPU][:, :minutes]

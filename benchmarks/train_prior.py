@@ -3,7 +3,7 @@
 Of benchmarks/traces, which the bench scores, only the first 60 % of each series is read; folders of --more hold series
 for training only and are read whole (what ships has seen the four that `prior.json` names; they are too large for this
 repository). Half an hour on one core; the same file to the last digit for the same libraries
-and processor. `prior.json` beside it says what was read, under which licence.
+and processor. `prior.json` beside it lists the sources and their licences.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ MORE_ORIGINS = 60_000
 YOUNG, MORE_YOUNG = 12, 1
 # Series that switch, made up beside the recorded ones, and origins of each.
 MADE_UP, MADE_UP_ORIGINS = 600, 400
-# Windows that each series is asked for.
+# Windows that are drawn for each series.
 WINDOWS = 12
 
 
@@ -48,7 +48,7 @@ class Source(NamedTuple):
     share: float
 
     def entries(self, without: list[str]) -> list[dict[str, object]]:
-        """What the catalogue says of each series of the other families."""
+        """Entries of the catalogue for the series of the other families."""
         every = json.loads((self.folder / "catalogue.json").read_text())
         return [entry for entry in every if entry["family"] not in without]
 
@@ -69,47 +69,49 @@ def main() -> None:
     arguments.add_argument("--out", type=Path, default=Path("models/prior.npz"))
     arguments.add_argument("--without", nargs="*", default=[], help="families left out, to see what they would get")
     arguments.add_argument("--epochs", type=int, default=Recipe().epochs)
-    arguments.add_argument("--similar", action="store_true", help="networks that are told of similar moments")
+    arguments.add_argument("--similar", action="store_true", help="networks that see similar moments")
     arguments.add_argument("--share", type=float, default=1.0, help="of the origins of each series")
-    asked = arguments.parse_args()
-    sources = [Source(asked.traces, share=TRAIN_SHARE), *(Source(folder, share=1.0) for folder in asked.more)]
-    read = [(source, entry) for source in sources for entry in source.entries(asked.without)]
-    series = with_share([*recorded(read), *made_up()] if asked.similar else recorded(read), asked.share)
+    given = arguments.parse_args()
+    sources = [Source(given.traces, share=TRAIN_SHARE), *(Source(folder, share=1.0) for folder in given.more)]
+    read = [(source, entry) for source in sources for entry in source.entries(given.without)]
+    series = with_share([*recorded(read), *made_up()] if given.similar else recorded(read), given.share)
     with threadpool_limits(1):
         weights = {
             f"{reach}/{seed}/{name}": getattr(network, name)
             for reach in ("near", "far")
-            for seed, network in enumerate(members(series, reach, asked.epochs, similar=asked.similar))
+            for seed, network in enumerate(members(series, reach, given.epochs, similar=given.similar))
             for name in Network._fields
         }
-    np.savez_compressed(asked.out, **{name: value.astype(np.float32) for name, value in weights.items()})
-    asked.out.with_suffix(".json").write_text(json.dumps(provenance(read, asked), indent=1) + "\n")
-    print(f"{asked.out}: {asked.out.stat().st_size / 1e6:.2f} MB from {len(series)} series")
+    np.savez_compressed(given.out, **{name: value.astype(np.float32) for name, value in weights.items()})
+    given.out.with_suffix(".json").write_text(json.dumps(provenance(read, given), indent=1) + "\n")
+    print(f"{given.out}: {given.out.stat().st_size / 1e6:.2f} MB from {len(series)} series")
 
 
 def recorded(read: list[tuple[Source, dict[str, object]]]) -> list[Recorded]:
     """Each series at each step it is shown at, as far as it may be seen, without gaps."""
-    found: list[Recorded] = []
+    recordings: list[Recorded] = []
     alike = Counter((source.folder, entry["family"]) for source, entry in read)
     for file in dict.fromkeys(source.folder / str(entry["file"]) for source, entry in read):
         frames = dict(tuple(pd.read_parquet(file).groupby("series_id")))
         for source, entry in read:
             if source.folder / str(entry["file"]) == file:
                 shares = alike[source.folder, entry["family"]] if source.share == 1 else 0
-                found += _at_steps(frames[entry["series_id"]], int(str(entry["resolution_s"])), source.share, shares)
-    return found
+                recordings += _at_steps(
+                    frames[entry["series_id"]], int(str(entry["resolution_s"])), source.share, shares
+                )
+    return recordings
 
 
 def _at_steps(frame: pd.DataFrame, native: int, share: float, alike: int) -> list[Recorded]:
     """One series at each step; `alike` series share the origins of their family, 0 where each has its own."""
     values = frame.set_index("timestamp")["value"].resample(f"{native}s").mean()
-    found = []
+    recordings = []
     for step in STEPS[native]:
         coarse = values.resample(f"{step}s").mean()
         past = coarse.iloc[: int(share * len(coarse))].interpolate(limit_direction="both").to_numpy(np.float64)
         shown = (max(8, MORE_ORIGINS // alike), MORE_YOUNG) if alike else (ORIGINS[step], YOUNG)
-        found.append(Recorded(past, DAY_SECONDS // step, *shown))
-    return found
+        recordings.append(Recorded(past, DAY_SECONDS // step, *shown))
+    return recordings
 
 
 def made_up() -> list[Recorded]:
@@ -119,40 +121,40 @@ def made_up() -> list[Recorded]:
 
 
 def with_share(series: list[Recorded], share: float) -> list[Recorded]:
-    """The same series with a share of their origins."""
-    return [one._replace(origins=max(2, round(one.origins * share))) for one in series]
+    """Return the series with a share of their origins."""
+    return [recording._replace(origins=max(2, round(recording.origins * share))) for recording in series]
 
 
 def members(series: list[Recorded], reach: str, epochs: int, *, similar: bool) -> list[Network]:
     networks = []
     for seed in range(MEMBERS[reach]):
         rng = np.random.default_rng(seed)
-        data = joined([part for one in series for part in shown(one, reach, rng, similar=similar)])
+        data = joined([part for recording in series for part in shown(recording, reach, rng, similar=similar)])
         networks.append(train(data, Recipe(epochs=epochs, seed=seed)))
         print(f"{reach} member {seed}: {len(data.context)} origins", flush=True)
     return networks
 
 
-def shown(one: Recorded, reach: str, rng: np.random.Generator, *, similar: bool = False) -> list[Examples]:
+def shown(recording: Recorded, reach: str, rng: np.random.Generator, *, similar: bool = False) -> list[Examples]:
     """Examples of one series: spread over its record, and as if it had been seen for hours only."""
-    values, day = one.values, one.day
+    values, day = recording.values, recording.day
     windows = near_windows(rng) if reach == "near" else far_windows(day, rng)
     windows = [windows[i] for i in rng.choice(len(windows), WINDOWS, replace=False)]
     ahead = max(window.last for window in windows)
-    told = NEAR_BINS if reach == "near" else day
+    bins = NEAR_BINS if reach == "near" else day
     last = len(values) - ahead - 1
-    count = one.origins if reach == "near" else one.origins // 2
+    count = recording.origins if reach == "near" else recording.origins // 2
     parts = []
     if last > day // 2:
         origins = np.sort(rng.choice(np.arange(day // 2, last), min(count, last - day // 2), replace=False))
-        parts.append(examples(values, origins, windows, day, ahead=told, similar=similar))
-    for _ in range(one.births):
+        parts.append(examples(values, origins, windows, day, ahead=bins, similar=similar))
+    for _ in range(recording.births):
         birth = int(rng.integers(0, max(1, last - 2 * day)))
         known = values[birth : birth + 2 * day + ahead + 1]
         ages = np.unique(np.exp(rng.uniform(np.log(2), np.log(2 * day), 12)).astype(np.intp))
         ages = ages[ages + ahead < len(known)]
         if len(ages):
-            parts.append(examples(known, ages, windows, day, ahead=told, similar=similar))
+            parts.append(examples(known, ages, windows, day, ahead=bins, similar=similar))
     return parts
 
 
@@ -173,21 +175,21 @@ def far_windows(day: int, rng: np.random.Generator) -> list[StepWindow]:
     ]
 
 
-def provenance(read: list[tuple[Source, dict[str, object]]], asked: argparse.Namespace) -> dict[str, object]:
-    """What the weights were made of: by origin and licence the series that were seen, and the recipe."""
+def provenance(read: list[tuple[Source, dict[str, object]]], given: argparse.Namespace) -> dict[str, object]:
+    """Provenance of the weights: series by origin and licence, and the recipe."""
     keys = ("family", "source_repository", "source_commit", "licence")
     counted = Counter((source.share, *(str(entry[key]) for key in keys)) for source, entry in read)
     sources = [
-        {"series": count, "share_of_each": share, **dict(zip(keys, of, strict=True))}
-        for (share, *of), count in sorted(counted.items())
+        {"series": count, "share_of_each": share, **dict(zip(keys, values, strict=True))}
+        for (share, *values), count in sorted(counted.items())
     ]
     return {
         "script": "benchmarks/train_prior.py",
-        "recipe": asdict(Recipe(epochs=asked.epochs)),
+        "recipe": asdict(Recipe(epochs=given.epochs)),
         "members": MEMBERS,
-        "similar": asked.similar,
-        "share_of_origins": asked.share,
-        "made_up_series": MADE_UP if asked.similar else 0,
+        "similar": given.similar,
+        "share_of_origins": given.share,
+        "made_up_series": MADE_UP if given.similar else 0,
         "sources": sources,
     }
 

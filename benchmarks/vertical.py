@@ -41,12 +41,12 @@ def main() -> None:
         "Memory, made up": [synthetic_memory()],
         "CPU, recorded": recorded("cpu"),
     }
-    found = {name: size_outcomes(loads, size_frontier(loads[0].resource)) for name, loads in groups.items()}
-    found["Memory, a peak on Mondays"] = size_outcomes([weekly_peak()], size_frontier("memory"))
-    text = "\n\n".join(f"### {name}\n\n{table(rows)}" for name, rows in found.items())
+    by_group = {name: size_outcomes(loads, size_frontier(loads[0].resource)) for name, loads in groups.items()}
+    by_group["Memory, a peak on Mondays"] = size_outcomes([weekly_peak()], size_frontier("memory"))
+    text = "\n\n".join(f"### {name}\n\n{table(rows)}" for name, rows in by_group.items())
     print(text)
     picture = result_path("sizes", ".svg")
-    picture.write_text(drawn(found))
+    picture.write_text(drawn(by_group))
     figure = f"![Slack against mishaps]({picture.name})"
     record("sizes", "Requests and limits", "python -m benchmarks.vertical", f"{figure}\n\n{text}")
 
@@ -55,8 +55,8 @@ def table(rows: list[SizeOutcome]) -> str:
     return "\n".join([*HEAD, *map(_row, rows)])
 
 
-def _row(one: SizeOutcome) -> str:
-    s = one.summary
+def _row(outcome: SizeOutcome) -> str:
+    s = outcome.summary
     cells = (
         f"{s.slack:.2f}",
         f"{s.slack_of_total:.2f}",
@@ -64,7 +64,7 @@ def _row(one: SizeOutcome) -> str:
         f"{s.over_request_share * 100:.2f} %",
         s.changes,
     )
-    return f"| {one.family} | {one.setting} | {' | '.join(map(str, cells))} |"
+    return f"| {outcome.family} | {outcome.setting} | {' | '.join(map(str, cells))} |"
 
 
 def speed(containers: int = 20_000, chunk: int = 2_000, days: int = 14) -> None:
@@ -74,13 +74,13 @@ def speed(containers: int = 20_000, chunk: int = 2_000, days: int = 14) -> None:
     memory = rng.gamma(9, 1e8, (chunk, days * STEPS_A_DAY)).astype(np.float32)
     unknown = np.full(chunk, np.nan)
     like = rng.uniform(0.1, 1.0, (chunk, days))
-    seen = ContainerPanel(
+    usage = ContainerPanel(
         *(cpu, memory, STEPS_A_DAY, *[unknown] * 4, np.zeros(chunk)), growth=np.ones(chunk), likeness=like
     )
     begin = time.process_time()
     for _ in range(containers // chunk):
-        cpu_sizes(seen, VerticalPolicy())
-        memory_sizes(seen, VerticalPolicy())
+        cpu_sizes(usage, VerticalPolicy())
+        memory_sizes(usage, VerticalPolicy())
     print(f"ours: {time.process_time() - begin:.2f} s for {containers} containers, {days} days at 5 min")
     eight = 8 * STEPS_A_DAY
     at = 1_700_006_400 + np.arange(eight) * 300

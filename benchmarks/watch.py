@@ -67,8 +67,8 @@ class Listing:
 
     def exchange(self, request: RawRequest) -> RawAnswer:
         began = time.process_time()
-        found = re.search(r"continue=(\d+)", request.target)
-        first = int(found[1]) if found else 0
+        token = re.search(r"continue=(\d+)", request.target)
+        first = int(token[1]) if token else 0
         last = min(first + PAGE_ITEMS, self._count)
         more = {"continue": str(last)} if last < self._count else {}
         page = {"metadata": {"resourceVersion": "1", **more}, "items": [self._made(i) for i in range(first, last)]}
@@ -124,12 +124,12 @@ def listed(name: str, watch: Watch[Any, Any], server: Listing, begin: float) -> 
 
 
 def inventory_lines(cluster: LiveCluster, workloads: int) -> list[str]:
-    """The inventory of a cycle, and one workload as the overlay asks for it."""
+    """Time the inventory of a cycle."""
     started = time.process_time()
-    found = cluster.inventory(datetime.now(UTC), ["Deployment", "StatefulSet"], re.compile(".+"))
+    inventory = cluster.inventory(datetime.now(UTC), ["Deployment", "StatefulSet"], re.compile(".+"))
     seconds = time.process_time() - started
-    assert len(found.workloads) == workloads
-    assert all(one.autoscaler and one.resources.cpu_request for one in found.workloads)
+    assert len(inventory.workloads) == workloads
+    assert all(workload.autoscaler and workload.resources.cpu_request for workload in inventory.workloads)
     return [f"\nThe inventory of a cycle is made of them in {seconds:.2f} s of CPU."]
 
 
@@ -138,7 +138,7 @@ DEPLOYED = 50
 
 
 def on_control_plane(seconds: float) -> list[str]:
-    """How long a changed count takes to a reader of the overlay, and the requests of watches while nothing happens."""
+    """Time from a changed count to a reader of the overlay, and count the requests of idle watches."""
     with tempfile.TemporaryDirectory() as folder, ControlPlane(Path(folder), services="127.121") as plane:
         for i in range(DEPLOYED):
             plane.api.create(plain_deployment(f"web-{i}", 1))
@@ -153,21 +153,21 @@ def on_control_plane(seconds: float) -> list[str]:
         delays = [delay(plane, reader, number % 7 + 1) for number in range(CHANGES)]
         before = sum(watch.health.requests for watch in cluster.watches)
         time.sleep(seconds)
-        asked = sum(watch.health.requests for watch in cluster.watches) - before
+        requests = sum(watch.health.requests for watch in cluster.watches) - before
         stop.set()
         cluster.stop(client)
-    told = f"{statistics.median(delays):.2f} s in the median, {max(delays):.2f} s at most, of {CHANGES} changes"
-    rate = f"{len(cluster.watches)} watches take {asked / seconds * 60:.1f} requests a minute"
+    figures = f"{statistics.median(delays):.2f} s in the median, {max(delays):.2f} s at most, of {CHANGES} changes"
+    rate = f"{len(cluster.watches)} watches take {requests / seconds * 60:.1f} requests a minute"
     return [
         f"\nOn a real API server with {DEPLOYED} Deployments, from a change of a count to a reader of the overlay:",
-        f"{told}. While nothing happens, {rate} ({seconds:g} s);",
+        f"{figures}. While nothing happens, {rate} ({seconds:g} s);",
         "the service asks 20 times a minute whether the API server is there.",
     ]
 
 
 def present(cluster: LiveCluster, id_: WorkloadId) -> PresentWorkload:
-    found = cluster.present(id_)
-    return PresentWorkload(GONE if found is None else found.replicas)
+    workload = cluster.present(id_)
+    return PresentWorkload(GONE if workload is None else workload.replicas)
 
 
 class Row(NamedTuple):
@@ -245,7 +245,7 @@ def deployment(i: int) -> dict[str, Any]:
 
 def hpa(i: int) -> dict[str, Any]:
     selector = {"matchLabels": {"workload": f"service-{i}", "kind": "Deployment", "signal": "cpu"}}
-    ours = {"metric": {"name": "forecaster_demand", "selector": selector}, "target": {"averageValue": "350m"}}
+    external = {"metric": {"name": "forecaster_demand", "selector": selector}, "target": {"averageValue": "350m"}}
     utilization = {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 70}}
     policies = [
         {"type": "Pods", "value": 4, "periodSeconds": 60},
@@ -258,7 +258,7 @@ def hpa(i: int) -> dict[str, Any]:
             "scaleTargetRef": {"apiVersion": "apps/v1", "kind": "Deployment", "name": f"service-{i}"},
             "minReplicas": 2,
             "maxReplicas": 40,
-            "metrics": [{"type": "Resource", "resource": utilization}, {"type": "External", "external": ours}],
+            "metrics": [{"type": "Resource", "resource": utilization}, {"type": "External", "external": external}],
             "behavior": {"scaleUp": rules, "scaleDown": rules},
         },
         "status": {"currentReplicas": 10, "desiredReplicas": 10, "conditions": [{"type": "AbleToScale"}] * 3},
@@ -277,8 +277,8 @@ def pod(i: int, workloads: int) -> dict[str, Any]:
     service = i % workloads
     meta = metadata("pod", f"service-{service}-7d4b9c-{i:06d}", service)
     since = [
-        {"type": one, "status": "True", "lastTransitionTime": "2026-11-20T09:13:01Z"}
-        for one in ("PodScheduled", "Ready")
+        {"type": condition, "status": "True", "lastTransitionTime": "2026-11-20T09:13:01Z"}
+        for condition in ("PodScheduled", "Ready")
     ]
     states = [{"name": "app", "ready": True, "restartCount": 0, "imageID": "sha256:" + "0" * 64, "started": True}] * 2
     return {

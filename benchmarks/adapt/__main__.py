@@ -69,18 +69,18 @@ def made(shape: str, seed: int) -> Replay:
     )
 
 
-def ready_pods(asked: Floats, start_ups: Floats) -> Floats:
+def ready_pods(requested: Floats, start_ups: Floats) -> Floats:
     """Pods that serve [setting, tick]: those of a scale-up wait as long as was drawn for its tick [tick]; all at first.
 
     A pod that is given back is gone at once, the youngest first.
     """
-    return np.array([_ready(row, start_ups) for row in asked])
+    return np.array([_ready(row, start_ups) for row in requested])
 
 
-def _ready(asked: Floats, start_ups: Floats) -> list[int]:
-    serves_from = [0] * int(asked[0])
+def _ready(requested: Floats, start_ups: Floats) -> list[int]:
+    serves_from = [0] * int(requested[0])
     ready = []
-    for tick, count in enumerate(asked.astype(int).tolist()):
+    for tick, count in enumerate(requested.astype(int).tolist()):
         more = count - len(serves_from)
         serves_from = serves_from[:count] + [tick + int(start_ups[tick])] * max(0, more)
         ready.append(sum(at <= tick for at in serves_from))
@@ -97,12 +97,12 @@ class Row(NamedTuple):
     ours_as_safe: float
 
 
-def row_of(replay: Replay, ours: Counts, seed: int) -> Row:
+def row_of(replay: Replay, forecaster: Counts, seed: int) -> Row:
     """One seed of a shape."""
     start_ups = np.random.default_rng(seed).choice(START_UPS, len(replay.demand))
     expects_nothing = np.full(len(replay.demand), np.nan)
     hpa = _played(replay, hpa_counts(replay, expects_nothing, TARGETS, max(START_UPS)), start_ups)
-    own = _played(replay, ours, start_ups)
+    own = _played(replay, forecaster, start_ups)
     cost = {target: float(hpa.pod_hours[place]) for place, target in enumerate(TARGETS)}
     violated = dict(zip(TARGETS, hpa.minutes_short.tolist(), strict=True))
     equal = {target: at_cost(own, cost[target], own.minutes_short) for target in TARGETS}
@@ -110,17 +110,17 @@ def row_of(replay: Replay, ours: Counts, seed: int) -> Row:
 
 
 def _played(replay: Replay, counts: Counts, start_ups: Floats) -> Account:
-    return account(replay, Counts(counts.asked, ready_pods(counts.asked, start_ups)))
+    return account(replay, Counts(counts.requested, ready_pods(counts.requested, start_ups)))
 
 
 def table(seeds: Sequence[int] = SEEDS) -> Table:
     """A line a shape: means over the seeds."""
     replays = [made(shape, seed) for shape in SHAPES for seed in seeds]
-    ours = our_counts(replays, max(START_UPS))
+    by_replay = our_counts(replays, max(START_UPS))
     columns = ("shape", "published: HPA", "best", "HPA, 100 a pod", "HPA, 90 a pod", "ours, as many pod-hours")
     lines = Table("Minutes above 500 ms", (*columns, "HPA, 72 a pod", "ours, as many"))
     for shape in SHAPES:
-        rows = [row_of(made(shape, seed), ours[f"{shape}/{seed}"], seed) for seed in seeds]
+        rows = [row_of(made(shape, seed), by_replay[f"{shape}/{seed}"], seed) for seed in seeds]
         means = Row(*np.nanmean(np.array(rows), axis=0).tolist())
         published = (f"{value:.1f}%" for value in PUBLISHED[shape])
         lines.add(shape, *published, *(f"{value:.1%}" for value in means))
@@ -128,7 +128,7 @@ def table(seeds: Sequence[int] = SEEDS) -> Table:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the table, and write it where that is asked for."""
+    """Print the table, and write it where `--write` is given."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--write", action="store_true", help="write a dated file of benchmarks/results/")
     given = parser.parse_args(arguments)

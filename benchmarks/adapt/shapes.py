@@ -55,9 +55,9 @@ def diurnal_burst(rng: Generator) -> Floats:
 def flash_crowd(rng: Generator) -> Floats:
     """Quiet, and one crowd that comes within an hour and stays for six."""
     since = _bins() - int(0.60 * BINS)
-    here = (since >= 0) & (_bins() < int(0.85 * BINS))
+    inside = (since >= 0) & (_bins() < int(0.85 * BINS))
     crowd = 450 * np.clip(since / 12, 0, 1) + np.where(since >= 12, rng.normal(0, 15, BINS), 0)
-    return _bounded(30 + rng.normal(0, 3, BINS) + np.where(here, crowd, 0), 600)
+    return _bounded(30 + rng.normal(0, 3, BINS) + np.where(inside, crowd, 0), 600)
 
 
 def slow_ramp_up(rng: Generator) -> Floats:

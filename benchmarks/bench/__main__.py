@@ -34,7 +34,7 @@ QUICK_MODELS = ("seasonal-naive-day", "last-value", "ridge", "adaptive")
 
 
 class Run(NamedTuple):
-    """How the bench was called."""
+    """Options with which the bench was called."""
 
     quick: bool = False
     write: bool = False
@@ -65,7 +65,7 @@ def sizes_part(run: Run) -> Iterator[Table]:
 
 
 def demo_part(run: Run) -> Iterator[Table]:  # noqa: ARG001  the demo has one length
-    """What `./dev demo` ends with."""
+    """Table that `./dev demo` ends with."""
     command = [sys.executable, "-m", "forecaster", "demo", "-o", "json"]
     answer = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     yield demo_table(json.loads(answer)["outcome"])
@@ -107,7 +107,7 @@ PARTS: Mapping[str, Callable[[Run], Iterator[Table]]] = {
     "publishers": publishers_part,
 }
 EVERY = tuple(part for part in PARTS if part != "publishers")
-"""What is played where no part is named."""
+"""Parts that are played where none is named."""
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -31,7 +31,7 @@ MODELS = ("seasonal-naive-day", "last-value", "theta", "ridge", "prior", "adapti
 OTHERS = ("nearest-day", "hour-of-week", "seasonal-naive-week")
 """Models of the catalogue that are compared an hour ahead."""
 REFERENCE = "seasonal-naive-day"
-"""The same time yesterday, with the spread of its own errors."""
+"""Model that repeats the value of a day ago, with the spread of its own errors."""
 TRAINED_ON = 0.6
 """Share of a series that trained weights have seen; origins lie in the rest."""
 HISTORY_DAYS = 14
@@ -60,7 +60,7 @@ TASKS = (
 
 
 class Question(NamedTuple):
-    """A series cut at an origin: what is known, and what came."""
+    """A series cut at an origin: the history before it, and the values that followed."""
 
     series: Series
     history: Floats
@@ -105,7 +105,9 @@ def rounds(group: Sequence[Series], task: Task) -> Iterator[list[Question]]:
     cuts = [(series, origins(series, task.origins, steps)) for series in group]
     for turn in range(task.origins):
         questions = [question(series, places[turn], steps) for series, places in cuts if turn < len(places)]
-        if long_enough := [asked for asked in questions if len(asked.history) >= MIN_DAYS * asked.series.day]:
+        if long_enough := [
+            question for question in questions if len(question.history) >= MIN_DAYS * question.series.day
+        ]:
             yield long_enough
 
 
@@ -136,15 +138,17 @@ def _origin(series: Series, low: int, high: int, steps: int, rng: np.random.Gene
 def _round(questions: Sequence[Question], models: Sequence[str]) -> Iterator[dict[str, object]]:
     for name in models:
         forecasts = forecast(create(name), questions)
-        for asked, quantiles in zip(questions, forecasts, strict=True):
-            scale = daily_change(pd.Series(asked.history).interpolate().ffill().bfill().to_numpy(), asked.series.day)
-            measured = int((~np.isnan(asked.actual)).sum())
-            hits = zip(LEVELS, covered(asked.actual, quantiles), strict=True)
+        for question, quantiles in zip(questions, forecasts, strict=True):
+            scale = daily_change(
+                pd.Series(question.history).interpolate().ffill().bfill().to_numpy(), question.series.day
+            )
+            measured = int((~np.isnan(question.actual)).sum())
+            hits = zip(LEVELS, covered(question.actual, quantiles), strict=True)
             yield {
                 "model": name,
-                "family": asked.series.family,
-                "series": asked.series.name,
-                "loss": quantile_loss(asked.actual, quantiles, LEVELS),
+                "family": question.series.family,
+                "series": question.series.name,
+                "loss": quantile_loss(question.actual, quantiles, LEVELS),
                 "scale": scale * measured,
                 "steps": measured,
                 **{f"p{level * 100:g}": int(hit) for level, hit in hits},
@@ -168,10 +172,10 @@ def quantiles_of(model: Model, panel: Panel, steps: int, levels: Sequence[float]
 
 def panel_of(questions: Sequence[Question]) -> Panel:
     """The histories of a round as one panel, which ends where the last of them does."""
-    length = max(len(asked.history) for asked in questions)
+    length = max(len(question.history) for question in questions)
     values = np.full((len(questions), length), np.nan)
-    for row, asked in zip(values, questions, strict=True):
-        row[length - len(asked.history) :] = asked.history
+    for row, question in zip(values, questions, strict=True):
+        row[length - len(question.history) :] = question.history
     step = timedelta(seconds=questions[0].series.step)
-    start = datetime.fromtimestamp(max(asked.end for asked in questions), UTC) - length * step
-    return Panel.cleaned(values, start, step, [asked.series.name for asked in questions])
+    start = datetime.fromtimestamp(max(question.end for question in questions), UTC) - length * step
+    return Panel.cleaned(values, start, step, [question.series.name for question in questions])

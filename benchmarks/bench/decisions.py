@@ -25,8 +25,8 @@ FORECASTER_STRATEGIES = "forecaster"
 def decisions(start_up: int, series: int | None = None) -> dict[str, dict[str, Comparison]]:
     """For each policy and series the comparison with the plain HPA."""
     played = sample(replays(), series)
-    hpa, ours = hpa_accounts(played, start_up), our_accounts(played, start_up)
-    results = {FORECASTER_STRATEGIES: {name: compared(own, hpa[name]) for name, own in ours.items()}}
+    hpa, forecaster = hpa_accounts(played, start_up), our_accounts(played, start_up)
+    results = {FORECASTER_STRATEGIES: {name: compared(own, hpa[name]) for name, own in forecaster.items()}}
     for peer, expected in PEERS.items():
         results[peer] = {
             replay.name: compared(
@@ -38,7 +38,7 @@ def decisions(start_up: int, series: int | None = None) -> dict[str, dict[str, C
 
 
 def hpa_accounts(played: Sequence[Replay], start_up: int) -> dict[str, Account]:
-    """What the plain HPA came to on each series."""
+    """Account of the plain HPA on each series."""
     return {
         replay.name: account(replay, hpa_counts(replay, PEERS["HPA alone"](replay, start_up), TARGETS, start_up))
         for replay in played
@@ -57,5 +57,7 @@ def decision_tables(start_up: int, series: int | None = None) -> list[Table]:
 
 
 def _table(title: str, results: dict[str, dict[str, Comparison]], names: set[str]) -> Table:
-    some = {policy: [one for name, one in own.items() if name in names] for policy, own in results.items()}
-    return frontier_table(title, {policy: comparisons for policy, comparisons in some.items() if comparisons})
+    chosen = {
+        policy: [comparison for name, comparison in own.items() if name in names] for policy, own in results.items()
+    }
+    return frontier_table(title, {policy: comparisons for policy, comparisons in chosen.items() if comparisons})

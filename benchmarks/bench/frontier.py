@@ -33,9 +33,9 @@ class Comparison(NamedTuple):
     """At the pod-hours of the HPA with a target of 80 %."""
     hpa_unserved: float
     changes: float
-    """As a ratio to the HPA's."""
+    """Changes of the count, as a ratio to those of the HPA."""
     saved: float
-    """Pod-hours saved at what the HPA with a target of 70 % leaves unserved."""
+    """Pod-hours saved at the shortage that the HPA leaves with a target of 70 %."""
 
     @property
     def ratio(self) -> float:
@@ -44,7 +44,7 @@ class Comparison(NamedTuple):
 
     @property
     def is_worse(self) -> bool:
-        """Whether more is unserved than 1.05 of what the HPA leaves."""
+        """Whether more than 1.05 times the HPA's unserved demand is unserved."""
         return self.unserved > (1 + NOTABLE) * self.hpa_unserved + NEGLIGIBLE
 
 

@@ -77,12 +77,12 @@ def sample(series: Sequence[Series], count: int | None, seed: int = SEED) -> lis
     if count is None or count >= len(series):
         return list(series)
     order = np.random.default_rng(seed).permutation(len(series))
-    seen: dict[str, int] = {}
+    drawn: dict[str, int] = {}
     ranked = []
     for place, index in enumerate(order.tolist()):
         family = series[index].family
-        seen[family] = seen.get(family, 0) + 1
-        ranked.append((seen[family], place, index))
+        drawn[family] = drawn.get(family, 0) + 1
+        ranked.append((drawn[family], place, index))
     return [series[index] for index in sorted(index for *_, index in sorted(ranked)[:count])]
 
 

@@ -38,7 +38,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGE = """# A month of real services
 
 {series} recorded services and machines of {publishers} publishers, {days} days each, minute by minute; a pod serves
-{start_up} minutes after it was asked for. Both begin as a fresh install does, with the two days of history or more that
+{start_up} minutes after its request. Both begin as a fresh install does, with the two days of history or more that
 lie before. Ours stands beside a plain HPA with a target of {target} *at the same pod-hours*; [the bench](benchmark.md)
 has the metrics and their formulas. **{helped} of {series} are helped.**
 
@@ -70,17 +70,17 @@ class Month(NamedTuple):
     """One series with the counts of both, a setting a row."""
 
     replay: Replay
-    ours: Counts
+    forecaster: Counts
     hpa: Counts
 
 
 class Line(NamedTuple):
-    """What a month came to at the pod-hours of the HPA with a target of 80 %."""
+    """Result of a month at the pod-hours of the HPA with a target of 80 %."""
 
     replay: Replay
     comparison: Comparison
     minutes_short: tuple[float, float]
-    """Of the HPA and of ours, a day."""
+    """Minutes a day with a shortage: of the HPA, and of the forecaster."""
     unseen: Comparison
     """On the last days alone, which the weights of the model have not seen."""
 
@@ -92,8 +92,8 @@ class Line(NamedTuple):
     @property
     def is_longer(self) -> bool:
         """Whether less is unserved, but in more minutes."""
-        hpa, ours = self.minutes_short
-        return self.ratio <= HELPS and ours > (1 + NOTABLE) * hpa
+        hpa, forecaster = self.minutes_short
+        return self.ratio <= HELPS and forecaster > (1 + NOTABLE) * hpa
 
 
 def ratio_of(comparison: Comparison) -> float:
@@ -110,10 +110,10 @@ def month_replays() -> list[Replay]:
 
 
 def months(replays: Sequence[Replay]) -> list[Month]:
-    """Both played on each series."""
-    ours, alone = our_counts(replays, START_UP), PEERS["HPA alone"]
+    """Play the forecaster and the HPA on each series."""
+    forecaster, alone = our_counts(replays, START_UP), PEERS["HPA alone"]
     return [
-        Month(replay, ours[replay.name], hpa_counts(replay, alone(replay, START_UP), TARGETS, START_UP))
+        Month(replay, forecaster[replay.name], hpa_counts(replay, alone(replay, START_UP), TARGETS, START_UP))
         for replay in replays
     ]
 
@@ -128,33 +128,35 @@ def line_of(month: Month) -> Line:
 
 
 def accounts(month: Month) -> tuple[Account, Account]:
-    """What ours and the HPA came to, a setting a place."""
-    return account(month.replay, month.ours), account(month.replay, month.hpa)
+    """Accounts of the forecaster and of the HPA, a setting a place."""
+    return account(month.replay, month.forecaster), account(month.replay, month.hpa)
 
 
 def since(month: Month, tick: int) -> Month:
     """The month from a tick on."""
     replay = month.replay
     later = replace(replay, measured=replay.measured[tick:], demand=replay.demand[tick:])
-    ours, hpa = (Counts(counts.asked[:, tick:], counts.ready[:, tick:]) for counts in (month.ours, month.hpa))
-    return Month(later, ours, hpa)
+    forecaster, hpa = (
+        Counts(counts.requested[:, tick:], counts.ready[:, tick:]) for counts in (month.forecaster, month.hpa)
+    )
+    return Month(later, forecaster, hpa)
 
 
 def month_table(lines: Sequence[Line]) -> Table:
-    """A line a series, the one that is helped least first."""
+    """Table with a line for each series, beginning with the series that is helped least."""
     last = f"last {UNSEEN_DAYS} days"
     columns = ("series", "unserved", "ratio", last, "minutes short a day", "changes", "pod-hours saved")
     table = Table("All of them", columns)
     for line in sorted(lines, key=lambda line: -np.nan_to_num(line.ratio, nan=np.inf)):
-        said = line.comparison
+        comparison = line.comparison
         table.add(
             line.replay.name,
-            f"{said.hpa_unserved:.3%} → {said.unserved:.3%}",
+            f"{comparison.hpa_unserved:.3%} → {comparison.unserved:.3%}",
             f"{line.ratio:.2f}",
             f"{ratio_of(line.unseen):.2f}",
             "{:.1f} → {:.1f}".format(*line.minutes_short),
-            f"{said.changes:.2f}",
-            f"{said.saved:.0%}",
+            f"{comparison.changes:.2f}",
+            f"{comparison.saved:.0%}",
         )
     return table
 
@@ -170,13 +172,14 @@ def helps(line: Line) -> bool:
 
 
 def _no_help(line: Line) -> str:
-    said = line.comparison
+    comparison = line.comparison
     if np.isnan(line.ratio):
-        return f"`{line.replay.name}`: the HPA alone leaves {said.hpa_unserved:.3%} unserved; there is nothing to win."
-    word = "worse" if said.is_worse else "less" if line.ratio <= HELPS else "the same"
+        unserved = f"{comparison.hpa_unserved:.3%}"
+        return f"`{line.replay.name}`: the HPA alone leaves {unserved} unserved; there is nothing to win."
+    word = "worse" if comparison.is_worse else "less" if line.ratio <= HELPS else "the same"
     minutes = ", in {:.0f} minutes a day instead of {:.0f}".format(*reversed(line.minutes_short))
-    cost = f"; at equal shortage it takes {-said.saved:.0%} more pod-hours" if said.saved < 0 else ""
-    share = f"{said.hpa_unserved:.3%} unserved becomes {said.unserved:.3%}"
+    cost = f"; at equal shortage it takes {-comparison.saved:.0%} more pod-hours" if comparison.saved < 0 else ""
+    share = f"{comparison.hpa_unserved:.3%} unserved becomes {comparison.unserved:.3%}"
     return f"`{line.replay.name}`: {word}, {share}{minutes if line.is_longer else ''}{cost}."
 
 
@@ -217,7 +220,7 @@ def equal_cost(month: Month) -> tuple[Counts, Counts]:
     """One setting of each: the HPA with a target of 80 %, and the most that ours has for no more pod-hours."""
     own, hpa = accounts(month)
     place = TARGETS.index(REFERENCE_TARGET)
-    return _row(month.hpa, place), _row(month.ours, _affordable(own, float(hpa.pod_hours[place])))
+    return _row(month.hpa, place), _row(month.forecaster, _affordable(own, float(hpa.pod_hours[place])))
 
 
 def _affordable(own: Account, pod_hours: float) -> int:
@@ -225,4 +228,4 @@ def _affordable(own: Account, pod_hours: float) -> int:
 
 
 def _row(counts: Counts, place: int) -> Counts:
-    return type(counts)(counts.asked[place : place + 1], counts.ready[place : place + 1])
+    return type(counts)(counts.requested[place : place + 1], counts.ready[place : place + 1])

@@ -27,24 +27,26 @@ HPA_COLOUR, OUR_COLOUR, DEMAND_COLOUR = "#c2571a", "#1f6f8b", "#d9dde2"
 STYLE = {"svg.fonttype": "none", "svg.hashsalt": "month", "font.family": "sans-serif", "font.size": 9}
 
 
-def pictured(replay: Replay, hpa: Counts, ours: Counts) -> str:
-    """One setting of each on one replay, as SVG that is the same for the same counts."""
+def pictured(replay: Replay, hpa: Counts, forecaster: Counts) -> str:
+    """Draw one setting of each on one replay, as SVG that is the same for the same counts."""
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(9, 4.2), layout="constrained")
         pods, unserved = figure.subplots(2, 1, height_ratios=[3, 1.3])
-        _pods(pods, replay, hpa, ours)
-        _unserved(unserved, replay, hpa, ours)
+        _pods(pods, replay, hpa, forecaster)
+        _unserved(unserved, replay, hpa, forecaster)
         drawing = io.StringIO()
         figure.savefig(drawing, format="svg", metadata={"Date": None})
     return "\n".join(line.rstrip() for line in drawing.getvalue().splitlines()) + "\n"
 
 
-def _pods(axes: Axes, replay: Replay, hpa: Counts, ours: Counts) -> None:
+def _pods(axes: Axes, replay: Replay, hpa: Counts, forecaster: Counts) -> None:
     ticks = WEEK_DAYS * DAY_SECONDS // TICK
     days = np.arange(0, ticks, QUARTER) * TICK / DAY_SECONDS
     axes.fill_between(days, _most(replay.needed, ticks), color=DEMAND_COLOUR, step="post", label="needed by the demand")
     axes.step(days, _most(hpa.ready[0], ticks), color=HPA_COLOUR, lw=0.9, where="post", label="ready, HPA alone")
-    axes.step(days, _most(ours.ready[0], ticks), color=OUR_COLOUR, lw=0.9, where="post", label="ready, forecaster")
+    axes.step(
+        days, _most(forecaster.ready[0], ticks), color=OUR_COLOUR, lw=0.9, where="post", label="ready, forecaster"
+    )
     axes.set(title=replay.name, ylabel="pods", xlabel="days of the last week", xlim=(0, WEEK_DAYS), ylim=(0, None))
     axes.legend(ncols=3, frameon=False, loc="upper left", bbox_to_anchor=(0, 1.0))
     axes.set_ylim(0, axes.get_ylim()[1] * 1.12)
@@ -54,8 +56,8 @@ def _most(values: Floats, ticks: int) -> Floats:
     return values[-ticks:].reshape(-1, QUARTER).max(axis=1)
 
 
-def _unserved(axes: Axes, replay: Replay, hpa: Counts, ours: Counts) -> None:
-    shares = [_daily(replay, counts) for counts in (hpa, ours)]
+def _unserved(axes: Axes, replay: Replay, hpa: Counts, forecaster: Counts) -> None:
+    shares = [_daily(replay, counts) for counts in (hpa, forecaster)]
     days = 1 + np.arange(len(shares[0]))
     for place, (share, colour, label) in enumerate(
         zip(shares, (HPA_COLOUR, OUR_COLOUR), ("HPA alone", "forecaster"), strict=True)

@@ -22,45 +22,47 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 
-def our_accounts(replays: Sequence[Replay], start_up: int, kept: int = KEPT) -> dict[str, Account]:
-    """What our decisions came to on each series, one setting for each target of the sweep.
+def our_accounts(replays: Sequence[Replay], start_up: int, minutes: int = KEPT) -> dict[str, Account]:
+    """Account of our decisions on each series, one setting for each target of the sweep.
 
-    A recommendation is kept for so many minutes.
+    A recommendation is kept for `minutes`.
     """
-    counts = our_counts(replays, start_up, kept)
+    counts = our_counts(replays, start_up, minutes)
     return {replay.name: account(replay, counts[replay.name]) for replay in replays}
 
 
-def our_counts(replays: Sequence[Replay], start_up: int, kept: int = KEPT) -> dict[str, Counts]:
+def our_counts(replays: Sequence[Replay], start_up: int, minutes: int = KEPT) -> dict[str, Counts]:
     """Pods that we ask for on each series, one setting for each target of the sweep."""
     by_length: dict[int, list[Replay]] = {}
     for replay in replays:
         by_length.setdefault(len(replay.demand), []).append(replay)
     counts: dict[str, Counts] = {}
     for group in by_length.values():
-        asked = np.split(replayed([Played(replay, start_up, kept) for replay in group], start_up), len(group))
-        counts |= {replay.name: counts_of_asked(rows, start_up) for replay, rows in zip(group, asked, strict=True)}
+        requested = np.split(replayed([Played(replay, start_up, minutes) for replay in group], start_up), len(group))
+        counts |= {
+            replay.name: counts_of_requests(rows, start_up) for replay, rows in zip(group, requested, strict=True)
+        }
     return counts
 
 
-def counts_of_asked(asked: Floats, start_up: int) -> Counts:
-    """Counts [setting, tick] of the replay, without the ticks before it that `asked` begins with."""
-    counts = counts_of(asked, start_up)
-    return Counts(counts.asked[:, start_up:], counts.ready[:, start_up:])
+def counts_of_requests(requested: Floats, start_up: int) -> Counts:
+    """Counts [setting, tick] of the replay, without the ticks before it that `requested` begins with."""
+    counts = counts_of(requested, start_up)
+    return Counts(counts.requested[:, start_up:], counts.ready[:, start_up:])
 
 
 class Played:
     """One series with the settings of our sweep; what is visible of it grows by a tick at a time."""
 
-    def __init__(self, replay: Replay, start_up: int, kept: int) -> None:
+    def __init__(self, replay: Replay, start_up: int, minutes: int) -> None:
         self.replay, self.known, cache = replay, replay.known, dict[str, Any]()
-        self.points = [BenchPolicy(kept) for _ in BenchPolicy.targets]
+        self.points = [BenchPolicy(minutes) for _ in BenchPolicy.targets]
         for point, target in zip(self.points, BenchPolicy.targets, strict=True):
             point.start(world(replay, target, start_up, cache))
         self.series: Series = cache["series"]
 
     def history(self, tick: int) -> Floats:
-        """What was measured before `tick`."""
+        """Demand that was measured before `tick`."""
         return self.known[: len(self.replay.past) + tick]
 
     def now(self, tick: int) -> int:
@@ -74,7 +76,7 @@ class Played:
 
 
 def world(replay: Replay, target: float, start_up: int, cache: dict[str, Any]) -> dict[str, Any]:
-    """What a policy is given before a replay, as the plug-in protocol names it."""
+    """Facts that a policy gets before a replay, under the names of the plug-in protocol."""
     return {
         "tick_seconds": TICK,
         "sync_seconds": TICK,
@@ -98,23 +100,23 @@ class Group:
         """Hand each series the quantiles of its coming peak, once a window."""
         first = self.played[0].series
         window = first.window(self.played[0].now(tick))
-        if window.steps < 1 or window in first.said:
+        if window.steps < 1 or window in first.forecast_peaks:
             return
         bins = np.stack([each.series.bins(each.history(tick), each.now(tick)) for each in self.played])
         for each, peaks in zip(self.played, self.forecasts.peaks(bins, window, first.width), strict=True):
-            each.series.said[each.series.window(each.now(tick))] = peaks
+            each.series.forecast_peaks[each.series.window(each.now(tick))] = peaks
 
 
 def replayed(played: Sequence[Played], start_up: int) -> Floats:
-    """Pods asked for [row, tick], series by series; `start_up` ticks before the replay come first."""
+    """Requested pods [row, tick], series by series; `start_up` ticks before the replay come first."""
     kinds: dict[tuple[int, int, int], list[Played]] = {}
     for each in played:
         kinds.setdefault(each.kind(), []).append(each)
-    groups = [Group(some) for some in kinds.values()]
+    groups = [Group(group) for group in kinds.values()]
     sweep = Sweep(played[0].points[0].world)
     for point in (point for each in played for point in each.points):
         sweep.join(point)
-    asked: list[NDArray[np.int64]] = []
+    requested: list[NDArray[np.int64]] = []
     for tick in range(len(played[0].replay.demand)):
         judge_due(played, tick)
         for group in groups:
@@ -122,20 +124,20 @@ def replayed(played: Sequence[Played], start_up: int) -> Floats:
         known = [each.series.known_at(each.history(tick), each.now(tick)) for each in played]
         histories = [each.history(tick) for each in played for _ in each.points]
         sweep.decide(tick * TICK, histories, *rows_of(known))
-        asked += [sweep.current] * start_up if not tick else []
-        asked.append(sweep.replicas)
-    return np.array(asked, np.float64).T
+        requested += [sweep.current] * start_up if not tick else []
+        requested.append(sweep.replicas)
+    return np.array(requested, np.float64).T
 
 
 def judge_due(played: Sequence[Played], tick: int) -> None:
-    """Judge the gates that are due, those with as many past days together."""
+    """Judge the gates that are due; gates with equally many past days are judged together."""
     by_days: dict[int, list[tuple[Played, Any]]] = {}
     for each in played:
         now = each.now(tick)
         if each.series.due(now) and (days := each.series.days(each.history(tick), now)) is not None:
             by_days.setdefault(days.demand.shape[1], []).append((each, days))
-    for some in by_days.values():
-        judge([each.series for each, _ in some], [days for _, days in some], some[0][0].now(tick))
+    for due in by_days.values():
+        judge([each.series for each, _ in due], [days for _, days in due], due[0][0].now(tick))
 
 
 def rows_of(known: Sequence[Known]) -> tuple[Floats, Floats]:

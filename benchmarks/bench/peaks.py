@@ -1,4 +1,4 @@
-"""Coverage of the coming peak: the largest minute of a window, which is what a decision asks for."""
+"""Coverage of the coming peak: the largest minute of a window, from which a decision computes its count."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def covered_peaks(questions: Sequence[Question], model: str = MODEL) -> NDArray[
     """Whether each peak lies at or below its quantile [question, lead time, level]; NaN where it was not measured."""
     panel = panel_of(questions)
     fitted = create(model).fit(panel)
-    actual = np.stack([asked.actual for asked in questions])
+    actual = np.stack([question.actual for question in questions])
     out = np.full((len(questions), len(LEAD_MINUTES), len(LEVELS)), np.nan)
     for place, lead in enumerate(LEAD_MINUTES):
         peak = fitted.forecast_peak(StepWindow(lead + 1, lead + WINDOW_MINUTES), LEVELS)

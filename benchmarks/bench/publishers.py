@@ -1,7 +1,7 @@
-"""How long our recommendations are kept, chosen with each publisher of recorded load left out in turn.
+"""Minutes that our recommendations are kept, chosen with each publisher of recorded load left out in turn.
 
 A figure on the very series by which a rule was chosen flatters the rule. Here the minutes are chosen on the series of
-all other publishers, and what they come to on the one left out is the figure that may be quoted.
+all other publishers, and their result on the one left out is the figure that may be quoted.
 """
 
 from __future__ import annotations
@@ -31,22 +31,24 @@ TRIED = (1, 2, 3, 4, 8)
 
 
 def left_out_table(series: int | None = None) -> Table:
-    """A line a publisher, and the mean over all series of what was chosen without their publisher."""
+    """Table with a line for each publisher, and the mean with minutes chosen without the publisher of each series."""
     played = sample(replays(), series)
     start_up = START_UPS[0]
     hpa = hpa_accounts(played, start_up)
     by_minutes = {
-        kept: {name: compared(own, hpa[name]) for name, own in our_accounts(played, start_up, kept).items()}
-        for kept in TRIED
+        minutes: {name: compared(own, hpa[name]) for name, own in our_accounts(played, start_up, minutes).items()}
+        for minutes in TRIED
     }
     columns = ("publisher left out", "series", "chosen without it", "unserved so", f"unserved, kept {KEPT} minutes")
     table = Table("Minutes that a recommendation is kept, chosen on the other publishers", columns)
     chosen = chosen_without(by_minutes)
-    for publisher, kept in chosen.items():
+    for publisher, minutes in chosen.items():
         own = [name for name in by_minutes[KEPT] if publisher_of(name) == publisher]
-        table.add(publisher, str(len(own)), str(kept), *_means(by_minutes, own, (kept, KEPT)))
-    told = [by_minutes[chosen[publisher_of(name)]][name].ratio for name in by_minutes[KEPT]]
-    table.add("all", str(len(told)), "", f"{np.nanmean(told):.3f}", *_means(by_minutes, by_minutes[KEPT], (KEPT,)))
+        table.add(publisher, str(len(own)), str(minutes), *_means(by_minutes, own, (minutes, KEPT)))
+    unserved = [by_minutes[chosen[publisher_of(name)]][name].ratio for name in by_minutes[KEPT]]
+    table.add(
+        "all", str(len(unserved)), "", f"{np.nanmean(unserved):.3f}", *_means(by_minutes, by_minutes[KEPT], (KEPT,))
+    )
     return table
 
 
@@ -54,7 +56,7 @@ def chosen_without(by_minutes: Mapping[int, Comparisons]) -> dict[str, int]:
     """By publisher the minutes with the smallest mean ratio of unserved demand on all series of the others."""
     names = next(iter(by_minutes.values()))
     return {
-        publisher: min(by_minutes, key=lambda kept: mean_ratio(by_minutes[kept], _others(names, publisher)))
+        publisher: min(by_minutes, key=lambda minutes: mean_ratio(by_minutes[minutes], _others(names, publisher)))
         for publisher in dict.fromkeys(map(publisher_of, names))
     }
 
@@ -73,6 +75,6 @@ def _others(names: Iterable[str], publisher: str) -> list[str]:
     return [name for name in names if publisher_of(name) != publisher]
 
 
-def _means(by_minutes: Mapping[int, Comparisons], names: Iterable[str], kept: Iterable[int]) -> list[str]:
+def _means(by_minutes: Mapping[int, Comparisons], names: Iterable[str], compared: Iterable[int]) -> list[str]:
     names = list(names)
-    return [f"{mean_ratio(by_minutes[minutes], names):.3f}" for minutes in kept]
+    return [f"{mean_ratio(by_minutes[minutes], names):.3f}" for minutes in compared]

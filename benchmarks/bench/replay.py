@@ -1,7 +1,7 @@
 """A replay of autoscalers on recorded load: demand that is known a minute later, pods that take minutes to start.
 
-The world: a tick is a minute, and so is the sync of the HPA. A pod asked for in tick t serves from tick t + start-up; a
-pod that is no longer asked for is gone at once. The HPA is its formula: ceil(value / (pod x target)), no change within
+The world: a tick is a minute, and so is the sync of the HPA. A pod requested in tick t serves from tick t + start-up; a
+pod that is no longer requested is gone at once. The HPA is its formula: ceil(value / (pod x target)), no change within
 a tolerance of 10 %, scale-down to the largest count of the last five minutes, at least one pod and at most MOST_PODS.
 """
 
@@ -76,14 +76,14 @@ class Replay:
 
 
 class Counts(NamedTuple):
-    """Pods [setting, tick] that were asked for, and those of them that were ready."""
+    """Pods [setting, tick] that were requested, and the ready ones among them."""
 
-    asked: Floats
+    requested: Floats
     ready: Floats
 
 
 class Account(NamedTuple):
-    """What the counts of each setting [setting] came to."""
+    """Sums over the counts of each setting [setting]."""
 
     unserved: Floats
     """Demand above the capacity of ready pods, as a share of the demand."""
@@ -143,13 +143,13 @@ def hpa_counts(replay: Replay, expected: Floats, targets: Sequence[float], start
     value = np.fmax(latest, expected)
     before = replay.past[~np.isnan(replay.past)][-1]
     current = _desired(replay, np.nan_to_num(value[0], nan=before), target)
-    recent, asked = [current] * STABILIZATION, []
+    recent, history = [current] * STABILIZATION, []
     for tick in range(len(value)):
         desired = current if np.isnan(value[tick]) else _tolerated(replay, float(value[tick]), target, current)
         recent = [*recent[1:], desired]
         current = np.where(desired > current, desired, np.minimum(current, np.max(recent, axis=0)))
-        asked.append(current)
-    return counts_of(np.array(asked).T, start_up)
+        history.append(current)
+    return counts_of(np.array(history).T, start_up)
 
 
 def _desired(replay: Replay, value: float, target: Floats) -> Floats:
@@ -162,20 +162,22 @@ def _tolerated(replay: Replay, value: float, target: Floats, current: Floats) ->
     return np.where(np.abs(ratio - 1) <= TOLERANCE, current, _desired(replay, value, target))
 
 
-def counts_of(asked: Floats, start_up: int) -> Counts:
-    """Pods that are ready [setting, tick]: the fewest asked for since `start_up` ticks ago; all are ready at first."""
-    before = np.repeat(asked[:, :1], start_up, axis=1)
-    windows = np.lib.stride_tricks.sliding_window_view(np.concatenate([before, asked], axis=1), start_up + 1, axis=1)
-    return Counts(asked, windows.min(axis=-1))
+def counts_of(requested: Floats, start_up: int) -> Counts:
+    """Pods that are ready [setting, tick]: the fewest requested since `start_up` ticks ago; all are ready at first."""
+    before = np.repeat(requested[:, :1], start_up, axis=1)
+    windows = np.lib.stride_tricks.sliding_window_view(
+        np.concatenate([before, requested], axis=1), start_up + 1, axis=1
+    )
+    return Counts(requested, windows.min(axis=-1))
 
 
 def account(replay: Replay, counts: Counts) -> Account:
-    """What each setting left unserved, and what it cost."""
+    """Sum up the unserved demand and the cost of each setting."""
     short = np.maximum(0.0, replay.demand - counts.ready * replay.pod)
     days = len(replay.demand) * TICK / DAY_SECONDS
     return Account(
         unserved=short.sum(axis=1) / max(float(replay.demand.sum()), 1e-12),
         minutes_short=(short > 1e-9 * replay.pod).mean(axis=1),
-        pod_hours=counts.asked.sum(axis=1) * TICK / 3600,
-        changes=(np.diff(counts.asked) != 0).sum(axis=1) / days,
+        pod_hours=counts.requested.sum(axis=1) * TICK / 3600,
+        changes=(np.diff(counts.requested) != 0).sum(axis=1) / days,
     )

@@ -87,7 +87,7 @@ def score_with(priors: Sequence[Path], folder: Path, models: Sequence[str]) -> N
     """
     made = {prior: json.loads(prior.with_suffix(".json").read_text(encoding="utf-8")) for prior in priors}
     for prior, how in made.items():
-        if families := sorted({seen["family"] for seen in how["sources"] if seen["family"].startswith(FAMILY)}):
+        if families := sorted({source["family"] for source in how["sources"] if source["family"].startswith(FAMILY)}):
             sys.exit(f"{prior}: has been trained on {', '.join(families)}; train it --without {' '.join(families)}")
     with tempfile.TemporaryDirectory() as place:
         tree = Path(place)

@@ -27,8 +27,8 @@ def main() -> None:
     Config.set_config(config)
     strategy = SimpleStrategy(SimpleStrategySettings())
     none = ResourceAllocations(requests=dict.fromkeys(ResourceType), limits=dict.fromkeys(ResourceType))
-    asked = get_custom_prometheus_connect(PrometheusConfig(url=url))
-    loaders = [one(asked, "Prometheus", ThreadPoolExecutor(config.max_workers)) for one in strategy.metrics]
+    prometheus = get_custom_prometheus_connect(PrometheusConfig(url=url))
+    loaders = [metric(prometheus, "Prometheus", ThreadPoolExecutor(config.max_workers)) for metric in strategy.metrics]
     objects = [
         K8sObjectData(
             cluster=None,
@@ -45,19 +45,21 @@ def main() -> None:
         for namespace, name, pods in json.loads(Path(names).read_text(encoding="utf-8"))
     ]
 
-    async def scanned(one: K8sObjectData) -> object:
+    async def scanned(workload: K8sObjectData) -> object:
         settings = strategy.settings
         data = await asyncio.gather(
-            *(each.load_data(one, settings.history_timedelta, settings.timeframe_timedelta) for each in loaders)
+            *(each.load_data(workload, settings.history_timedelta, settings.timeframe_timedelta) for each in loaders)
         )
-        return strategy.run({type(each).__name__: found for each, found in zip(loaders, data, strict=True)}, one)
+        return strategy.run({type(each).__name__: values for each, values in zip(loaders, data, strict=True)}, workload)
 
     async def scan() -> list[object]:
-        return [await scanned(one) for one in objects]
+        return [await scanned(workload) for workload in objects]
 
     begin = time.process_time()
-    found = asyncio.run(scan())
-    known = [one for one in found if all(each.request == each.request and each.request for each in one.values())]
+    results = asyncio.run(scan())
+    known = [
+        result for result in results if all(each.request == each.request and each.request for each in result.values())
+    ]
     json.dump({"seconds": (time.process_time() - begin) / len(objects), "known": len(known)}, sys.stdout)
 
 

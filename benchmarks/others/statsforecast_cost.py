@@ -1,6 +1,6 @@
 """CPU seconds a series of AutoETS and AutoARIMA: `python statsforecast_cost.py SERIES.npy`, where statsforecast is.
 
-SERIES.npy is [series, hour]; a model is fitted to each and asked for the next hour. One JSON object to stdout. It needs
+SERIES.npy is [series, hour]; a model is fitted to each and forecasts the next hour. One JSON object to stdout. It needs
 nothing of this repository, so that it runs in an environment of its own.
 """
 
@@ -15,14 +15,14 @@ LEVELS = [80]
 
 
 def main() -> None:
-    series, found = np.load(sys.argv[1]), {}
+    series, seconds = np.load(sys.argv[1]), {}
     for model in (AutoETS(season_length=24), AutoARIMA(season_length=24)):
         model.forecast(y=series[0], h=1, level=LEVELS)  # compiles what it needs
         begin = time.process_time()
         for values in series:
             model.forecast(y=values, h=1, level=LEVELS)
-        found[type(model).__name__] = (time.process_time() - begin) / len(series)
-    json.dump(found, sys.stdout)
+        seconds[type(model).__name__] = (time.process_time() - begin) / len(series)
+    json.dump(seconds, sys.stdout)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Policies beside ours, one file each: demand that is expected at each tick, from what was measured before it.
+"""Policies beside ours, one file each: demand that is expected at each tick, from measurements before it.
 
 Each is played as an HPA on the larger of measured and expected demand. A new one is a file with `expected` and a line
 in PEERS; the leak test in tests/unit/benchmarks runs on it by itself.

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 BIN, SEASON = 5, 288
 """Ticks of a bin, bins of a season."""
 LEVEL, TREND, SEASONAL = 0.5, 0.01, 0.2
-"""Smoothing: what a user would set for load that changes within minutes."""
+"""Smoothing factors that suit load which changes within minutes."""
 
 
 def expected(replay: Replay, start_up: int) -> NDArray[np.float64]:

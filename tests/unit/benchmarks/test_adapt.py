@@ -40,14 +40,14 @@ def test_a_crowd_comes_within_an_hour_and_stays_for_six() -> None:
 
 
 def test_a_pod_serves_when_the_start_up_of_its_own_scale_up_is_over() -> None:
-    asked = np.array([[1.0, 3.0, 4.0, 4.0, 4.0, 4.0]])
+    requested = np.array([[1.0, 3.0, 4.0, 4.0, 4.0, 4.0]])
     start_ups = np.array([1.0, 3.0, 1.0, 1.0, 1.0, 1.0])
-    assert ready_pods(asked, start_ups).tolist() == [[1, 1, 1, 2, 4, 4]]
+    assert ready_pods(requested, start_ups).tolist() == [[1, 1, 1, 2, 4, 4]]
 
 
 def test_the_youngest_pods_are_given_back_first() -> None:
-    asked = np.array([[2.0, 4.0, 2.0, 3.0, 3.0]])
-    assert ready_pods(asked, np.full(5, 2.0)).tolist() == [[2, 2, 2, 2, 2]]
+    requested = np.array([[2.0, 4.0, 2.0, 3.0, 3.0]])
+    assert ready_pods(requested, np.full(5, 2.0)).tolist() == [[2, 2, 2, 2, 2]]
 
 
 def test_a_day_is_played_after_a_week_of_others() -> None:

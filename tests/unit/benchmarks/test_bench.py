@@ -83,18 +83,18 @@ def test_a_pod_serves_when_its_start_up_is_over_and_is_gone_at_once() -> None:
 
 def test_the_hpa_scales_on_the_minute_before_and_holds_within_its_tolerance() -> None:
     counts = hpa_counts(steps(10.0, 10.5, 20.0, 20.0), NOTHING[:4], (1.0,), start_up=0)
-    assert counts.asked.tolist() == [[10.0, 10.0, 10.0, 20.0]]
+    assert counts.requested.tolist() == [[10.0, 10.0, 10.0, 20.0]]
 
 
 def test_the_hpa_scales_down_to_the_largest_count_of_five_minutes() -> None:
     counts = hpa_counts(steps(20.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0, 5.0), NOTHING, (1.0,), start_up=0)
-    assert counts.asked.tolist() == [[20.0, 20.0, 20.0, 20.0, 20.0, 20.0, 5.0, 5.0]]
+    assert counts.requested.tolist() == [[20.0, 20.0, 20.0, 20.0, 20.0, 20.0, 5.0, 5.0]]
 
 
 def test_a_missing_sample_changes_nothing() -> None:
     demand, measured = np.array([10.0, 30.0, 30.0]), np.array([10.0, np.nan, 30.0])
     replay = Replay("x", "made-up", 60, 0, demand[:1], measured, demand, 1.0)
-    assert hpa_counts(replay, NOTHING[:3], (1.0,), start_up=0).asked.tolist() == [[10.0, 10.0, 10.0]]
+    assert hpa_counts(replay, NOTHING[:3], (1.0,), start_up=0).requested.tolist() == [[10.0, 10.0, 10.0]]
 
 
 def test_unserved_demand_is_what_exceeds_ready_pods_as_a_share_of_all() -> None:
@@ -120,11 +120,11 @@ def test_the_cheapest_setting_that_is_as_safe_lies_on_the_curve() -> None:
 def test_a_policy_is_compared_at_the_cost_of_a_target_of_80_percent_and_the_safety_of_70() -> None:
     hours = [float(10 + place) for place in range(len(TARGETS))]
     hpa = curve(hours, [0.11 - 0.01 * place for place in range(len(TARGETS))])
-    ours = compared(curve([hour - 2 for hour in hours], hpa.unserved.tolist(), changes=5.0), hpa)
-    assert ours.hpa_unserved == pytest.approx(0.05)
-    assert ours.unserved == pytest.approx(0.03)
-    assert ours.changes == pytest.approx(0.5)
-    assert ours.saved == pytest.approx(2 / 17)
+    comparison = compared(curve([hour - 2 for hour in hours], hpa.unserved.tolist(), changes=5.0), hpa)
+    assert comparison.hpa_unserved == pytest.approx(0.05)
+    assert comparison.unserved == pytest.approx(0.03)
+    assert comparison.changes == pytest.approx(0.5)
+    assert comparison.saved == pytest.approx(2 / 17)
 
 
 def test_worse_is_more_than_a_twentieth_above_the_hpa() -> None:
@@ -214,6 +214,6 @@ def test_the_command_refuses_a_part_that_there_is_not(capsys: pytest.CaptureFixt
 def test_a_plugin_holds_the_last_value_of_a_series_that_went_silent_and_never_says_nothing() -> None:
     wave = np.tile(np.arange(1.0, 25.0), 7)
     silent, never = np.append(wave, np.full(30, np.nan)), np.full(40, np.nan)
-    said = forecaster().forecast([wave, silent, never], 3600, 2, (0.5, 0.9), [0, 0, 0])
-    assert said[1:].tolist() == [[[24.0, 24.0]] * 2, [[0.0, 0.0]] * 2]
-    assert (said[0] > 0).all()
+    forecasts = forecaster().forecast([wave, silent, never], 3600, 2, (0.5, 0.9), [0, 0, 0])
+    assert forecasts[1:].tolist() == [[[24.0, 24.0]] * 2, [[0.0, 0.0]] * 2]
+    assert (forecasts[0] > 0).all()

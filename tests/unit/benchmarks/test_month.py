@@ -50,19 +50,19 @@ def month(name: str, publisher: str = "made-up", start_up: int = START_UP) -> Mo
 def line(
     name: str, unserved: float, hpa_unserved: float, saved: float = 0.1, minutes: tuple[float, float] = (3.0, 1.0)
 ) -> Line:
-    said = Comparison(unserved, hpa_unserved, 1.0, saved)
-    return Line(replay(name), said, minutes, said)
+    comparison = Comparison(unserved, hpa_unserved, 1.0, saved)
+    return Line(replay(name), comparison, minutes, comparison)
 
 
-def test_foresight_is_told_as_a_help() -> None:
-    told = line_of(month("a/b"))
-    assert told.ratio < 0.95
-    assert told.minutes_short[1] < told.minutes_short[0]
-    assert not no_help([told])
+def test_foresight_is_reported_as_a_help() -> None:
+    summary = line_of(month("a/b"))
+    assert summary.ratio < 0.95
+    assert summary.minutes_short[1] < summary.minutes_short[0]
+    assert not no_help([summary])
 
 
 @pytest.mark.parametrize(
-    ("said", "sentence"),
+    ("summary", "sentence"),
     [
         (line("a", 0.02, 0.01), "`a`: worse, 1.000% unserved becomes 2.000%."),
         (line("a", 0.01, 0.01), "`a`: the same, 1.000% unserved becomes 1.000%."),
@@ -77,18 +77,20 @@ def test_foresight_is_told_as_a_help() -> None:
         ),
     ],
 )
-def test_where_it_does_not_help_is_a_sentence(said: Line, sentence: str) -> None:
-    assert no_help([said]) == [sentence]
+def test_where_it_does_not_help_is_a_sentence(summary: Line, sentence: str) -> None:
+    assert no_help([summary]) == [sentence]
 
 
-def test_the_last_days_are_told_apart_from_the_month() -> None:
+def test_the_last_days_are_reported_apart_from_the_month() -> None:
     month_of_days = month("a/b")
-    ours, hpa = (Counts(counts.asked.copy(), counts.ready.copy()) for counts in (month_of_days.ours, month_of_days.hpa))
+    forecaster, hpa = (
+        Counts(counts.requested.copy(), counts.ready.copy()) for counts in (month_of_days.forecaster, month_of_days.hpa)
+    )
     last = (DAYS - UNSEEN_DAYS) * DAY
-    ours.asked[:, last:], ours.ready[:, last:] = hpa.asked[:, last:], hpa.ready[:, last:]
-    told = line_of(Month(month_of_days.replay, ours, hpa))
-    assert told.ratio < 0.95
-    assert told.unseen.unserved == pytest.approx(told.unseen.hpa_unserved)
+    forecaster.requested[:, last:], forecaster.ready[:, last:] = hpa.requested[:, last:], hpa.ready[:, last:]
+    summary = line_of(Month(month_of_days.replay, forecaster, hpa))
+    assert summary.ratio < 0.95
+    assert summary.unseen.unserved == pytest.approx(summary.unseen.hpa_unserved)
 
 
 def test_the_page_says_first_where_it_does_not_help() -> None:
@@ -104,13 +106,13 @@ def test_the_table_begins_with_what_is_helped_least() -> None:
 
 def test_the_first_series_of_each_publisher_is_shown() -> None:
     shown = firsts([month("a/1", "a"), month("a/2", "a"), month("b/1", "b")])
-    assert [one.replay.name for one in shown] == ["a/1", "b/1"]
+    assert [shown_month.replay.name for shown_month in shown] == ["a/1", "b/1"]
 
 
 def test_ours_is_drawn_with_no_more_pod_hours_than_the_hpa() -> None:
     played = month("a/b")
-    hpa, ours = (account(played.replay, counts).pod_hours[0] for counts in equal_cost(played))
-    assert 0.9 * hpa < ours <= hpa
+    hpa, forecaster = (account(played.replay, counts).pod_hours[0] for counts in equal_cost(played))
+    assert 0.9 * hpa < forecaster <= hpa
 
 
 def test_the_same_counts_make_the_same_page_and_pictures(tmp_path: Path) -> None:
@@ -118,7 +120,7 @@ def test_the_same_counts_make_the_same_page_and_pictures(tmp_path: Path) -> None
     played = [month("a/1", "a_b")]
     pages = []
     for _ in range(2):
-        write_page(played, [line_of(one) for one in played], tmp_path)
+        write_page(played, [line_of(played_month) for played_month in played], tmp_path)
         pages.append([(tmp_path / path).read_text() for path in ("month.md", "pictures/month-a-b.svg")])
     assert pages[0] == pages[1]
     assert "ready, forecaster" in pages[0][1]
@@ -126,6 +128,6 @@ def test_the_same_counts_make_the_same_page_and_pictures(tmp_path: Path) -> None
 
 def test_a_month_is_played_on_what_is_long_enough() -> None:
     replays = month_replays()
-    assert {len(one.demand) for one in replays} == {DAYS * DAY}
-    assert len({one.family for one in replays}) == 4
-    assert all(len(one.past) >= 2 * DAY for one in replays)
+    assert {len(series.demand) for series in replays} == {DAYS * DAY}
+    assert len({series.family for series in replays}) == 4
+    assert all(len(series.past) >= 2 * DAY for series in replays)

@@ -1,4 +1,4 @@
-"""A learned policy learns what pays, repeats by its seed, and is kept as plain arrays."""
+"""A learned policy learns what pays, repeats by its seed, and is saved as plain arrays."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def lessons(seed: int = 1, count: int = 4000) -> Lessons:
 
 
 def test_features_are_finite_whatever_is_unknown() -> None:
-    one = situation(median=np.nan, upper=np.nan, before=np.nan, ready=0.0, desired=0.0)
-    assert np.isfinite(features_of(one)).all()
+    unknown = situation(median=np.nan, upper=np.nan, before=np.nan, ready=0.0, desired=0.0)
+    assert np.isfinite(features_of(unknown)).all()
     assert np.isfinite(features_of(situation(measured=np.nan))).all()
 
 
@@ -83,10 +83,10 @@ def test_what_was_never_tried_is_not_chosen() -> None:
 
 
 def test_the_forest_learns_what_pays_and_repeats_by_its_seed() -> None:
-    one, again = fit(lessons(), 0.1, seed=3), fit(lessons(), 0.1, seed=3)
+    forest, again = fit(lessons(), 0.1, seed=3), fit(lessons(), 0.1, seed=3)
     features = np.zeros((2, len(FEATURES)))
     features[:, 1] = [0.7, -0.7]
-    worth = one.action_values(features)
+    worth = forest.action_values(features)
     assert worth[0, RISE] > worth[0, STAY] > worth[0, 0]
     assert worth[1, 0] > worth[1, STAY] > worth[1, RISE]
     assert np.array_equal(worth, again.action_values(features))
@@ -99,8 +99,8 @@ def test_weights_are_plain_arrays_and_come_back_as_they_were(kind: str, tmp_path
     save(kind, chooser, tmp_path)  # type: ignore[arg-type]
     with np.load(tmp_path / f"{kind}.npz", allow_pickle=False) as arrays:
         assert arrays.files
-    found = load(kind, tmp_path)  # type: ignore[arg-type]
-    assert np.array_equal(found.chooser.choose(lessons().before), chooser.choose(lessons().before))
+    loaded = load(kind, tmp_path)  # type: ignore[arg-type]
+    assert np.array_equal(loaded.chooser.choose(lessons().before), chooser.choose(lessons().before))
 
 
 @pytest.mark.parametrize("kind", LEARNED_KINDS)
@@ -111,7 +111,7 @@ def test_the_weights_that_ship_say_a_count_and_nothing_where_nothing_is_measured
 
 
 TABULAR = LearnedPolicy("tabular", empty_table())
-"""Nothing was tried, so the count stays."""
+"""Policy that tried nothing, so the count stays."""
 NEVER = np.array([np.nan])
 
 
@@ -121,33 +121,33 @@ def inputs(**known: float) -> Inputs:
     return inputs_of_one(Subject(workload(), under, outlooks(**known), ""), NOON)
 
 
-def advice(one: Inputs) -> Inputs:
-    return advised(one, TABULAR, NEVER, NOON.timestamp())
+def advice(decision_inputs: Inputs) -> Inputs:
+    return advised(decision_inputs, TABULAR, NEVER, NOON.timestamp())
 
 
 def test_the_advice_is_in_the_forecasts_place_as_one_value_without_a_distribution() -> None:
     """Just under four pods at 50 % of a core, which rounds up to four."""
-    found = advice(inputs(cpu=1.5, cpu_ahead=9.0))
-    assert found.peak[0, 0] == pytest.approx(3.5 * 0.5)
-    assert all(np.isnan(one).all() for one in found.quantiles)
+    advice_inputs = advice(inputs(cpu=1.5, cpu_ahead=9.0))
+    assert advice_inputs.peak[0, 0] == pytest.approx(3.5 * 0.5)
+    assert all(np.isnan(quantile).all() for quantile in advice_inputs.quantiles)
 
 
 def test_the_same_decision_takes_it_as_it_takes_a_forecast() -> None:
-    found, _ = decide(advice(inputs(cpu=1.5, cpu_ahead=9.0)), State.new(1), NOON.timestamp())
-    assert found.forecast.tolist() == [4]
+    decided, _ = decide(advice(inputs(cpu=1.5, cpu_ahead=9.0)), State.new(1), NOON.timestamp())
+    assert decided.forecast.tolist() == [4]
 
 
 def test_without_a_forecast_or_a_measurement_the_learned_policy_is_silent_too() -> None:
-    for one in (inputs(cpu=1.5), inputs(cpu_ahead=9.0)):
-        assert advice(one) is one
+    for silent in (inputs(cpu=1.5), inputs(cpu_ahead=9.0)):
+        assert advice(silent) is silent
 
 
 def test_a_workload_whose_targets_cannot_be_computed_keeps_its_inputs() -> None:
     """History of a signal that decides nothing does no harm."""
     under = policy().horizontal
     undriven = workload(autoscaler=hpa(Target("queue", TargetType.AVERAGE_VALUE, 5.0)), resources=Resources())
-    one = inputs_of_one(Subject(undriven, under, outlooks(cpu=1.5, cpu_ahead=9.0), ""), NOON)
-    assert advice(one) is one
+    unchanged = inputs_of_one(Subject(undriven, under, outlooks(cpu=1.5, cpu_ahead=9.0), ""), NOON)
+    assert advice(unchanged) is unchanged
 
 
 def test_what_was_forecast_before_is_what_the_median_was() -> None:

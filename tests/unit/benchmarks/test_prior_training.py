@@ -73,6 +73,6 @@ def test_examples_know_nothing_that_comes_after_the_origin(*, similar: bool) -> 
 def test_the_target_of_a_window_is_its_maximum() -> None:
     values = np.ones(200)
     values[103] = 5
-    found = examples(values, np.array([100]), WINDOWS, 48, ahead=8).targets
-    assert found[0, 0] == 0
-    assert found[0, 1] > 1
+    targets = examples(values, np.array([100]), WINDOWS, 48, ahead=8).targets
+    assert targets[0, 0] == 0
+    assert targets[0, 1] > 1
