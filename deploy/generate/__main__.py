@@ -1,4 +1,4 @@
-"""Writes what is made, or says what is not as it should be."""
+"""Write the generated files, or name those that differ."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def main(arguments: list[str]) -> int:
     checked = "--check" in arguments
     policies = {DEFINITIONS: definitions_text(), EXAMPLE: settings_text()}
     first = roles.files() | grafana.files() | rules.files() | policies  # the chart has them, too
-    found = changed(first, checked=checked)
+    written = changed(first, checked=checked)
     made = chart.files() | trait.files()
-    found += changed(made, checked=checked)
+    written += changed(made, checked=checked)
     left = [
         file
         for file in (chart.CHART / "templates").glob("*.yaml")
@@ -32,10 +32,10 @@ def main(arguments: list[str]) -> int:
     ]
     for file in [] if checked else left:
         file.unlink()
-    for file in found + left:
+    for file in written + left:
         line = f"{file}: not as it is made; run `./dev run python -m deploy.generate`" if checked else str(file)
         sys.stdout.write(f"{line}\n")
-    return int(checked and bool(found + left))
+    return int(checked and bool(written + left))
 
 
 def changed(made: dict[Path, str], *, checked: bool) -> list[Path]:

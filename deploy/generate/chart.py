@@ -46,13 +46,13 @@ PLACES = {
 
 
 def files() -> dict[Path, str]:
-    """All that is made of the chart, with its text."""
+    """All generated files of the chart, with their text."""
     base = released(built())
     changed = {name: released(built(name)) for name in components()}
     by_file: dict[str, list[Variants]] = {}
     for key in dict.fromkeys([*base, *(key for each in changed.values() for key in each)]):
-        found = Variants.of(base.get(key, ABSENT), {name: each.get(key, ABSENT) for name, each in changed.items()})
-        by_file.setdefault(file_of(key, found), []).append(found)
+        variants = Variants.of(base.get(key, ABSENT), {name: each.get(key, ABSENT) for name, each in changed.items()})
+        by_file.setdefault(file_of(key, variants), []).append(variants)
     templates = {name: "\n".join([MADE, *file_lines(objects), ""]) for name, objects in by_file.items()}
     templates |= settings_in_a_template(templates.pop("settings.yaml"))
     made = {CHART / "templates" / name: text for name, text in templates.items()}
@@ -61,10 +61,10 @@ def files() -> dict[Path, str]:
 
 def released(documents: list[Document]) -> dict[str, Document]:
     """Objects by their keys, with labels and placeholders for names of a release; without files of the chart."""
-    found = {key_of(one): named(one) for one in documents if not is_a_file(one)}
-    for one in found.values():
-        one["metadata"].setdefault("labels", {})
-    return found
+    objects = {key_of(document): named(document) for document in documents if not is_a_file(document)}
+    for document in objects.values():
+        document["metadata"].setdefault("labels", {})
+    return objects
 
 
 def is_a_file(document: Document) -> bool:
@@ -80,9 +80,9 @@ def named(value: Any, key: str = "", parent: str = "", kind: str = "") -> Any:
         if value.get("key") == NAME_LABEL:
             return value | {"values": ['{{ include "forecaster.name" $ }}']}
         kind = str(value.get("kind", kind))
-        return {field: named(one, field, key, kind) for field, one in value.items()}
+        return {field: named(inner, field, key, kind) for field, inner in value.items()}
     if isinstance(value, list):
-        return [named(one, key, parent, kind) for one in value]
+        return [named(inner, key, parent, kind) for inner in value]
     refers = key in NAMES or (key == "name" and parent in REFERRING)
     if not refers or not re.fullmatch(r"forecaster(-.*)?", str(value)) or "settings-HASH" in value:
         return value
@@ -90,45 +90,49 @@ def named(value: Any, key: str = "", parent: str = "", kind: str = "") -> Any:
     return "ACCOUNTNAME" if account else value.replace("forecaster", "FULLNAME", 1)
 
 
-def file_of(key: str, found: Variants) -> str:
+def file_of(key: str, variants: Variants) -> str:
     """The file of an object: that of the base that has it, or one for each component."""
     if key.startswith("ConfigMap ") and "/forecaster-settings-" in key:
         return "settings.yaml"
-    if found.base is ABSENT:
-        return f"{'-'.join(found.adding)}.yaml"
+    if variants.base is ABSENT:
+        return f"{'-'.join(variants.adding)}.yaml"
     return next(file.name for file in sorted((DEPLOY / "base").glob("*.yaml")) if key in keys_in(file))
 
 
 def keys_in(file: Path) -> set[str]:
     """The objects in a file of the base."""
     documents = yaml.safe_load_all(file.read_text(encoding="utf-8"))
-    listed = [each for one in documents for each in (one["items"] if one.get("kind") == "List" else [one])]
+    listed = [
+        each for document in documents for each in (document["items"] if document.get("kind") == "List" else [document])
+    ]
     return {key_of(each) for each in listed if "metadata" in each}
 
 
 def file_lines(objects: list[Variants]) -> list[str]:
     """The objects of a file; a condition that all of them have is written once."""
-    if len({(*one.adding, "", *one.dropping) for one in objects}) > 1:
-        return [line for one in objects for line in ("---", *Template.guarded(one, 0, object_lines))]
-    kept = [one.where_present() for one in objects]
-    return Template.guarded(objects[0], 0, lambda _: [line for one in kept for line in ("---", *object_lines(one))])
+    if len({(*variants.adding, "", *variants.dropping) for variants in objects}) > 1:
+        return [line for variants in objects for line in ("---", *Template.guarded(variants, 0, object_lines))]
+    unconditional = [variants.where_present() for variants in objects]
+    return Template.guarded(
+        objects[0], 0, lambda _: [line for variants in unconditional for line in ("---", *object_lines(variants))]
+    )
 
 
-def object_lines(found: Variants) -> list[str]:
+def object_lines(variants: Variants) -> list[str]:
     """The lines of one object."""
-    kind = (stated_kind(found.base),)
-    return special(found, kind, 0, Template(special, text).mapping(found, kind, 0))
+    kind = (stated_kind(variants.base),)
+    return special(variants, kind, 0, Template(special, text).mapping(variants, kind, 0))
 
 
 def stated_kind(document: Document) -> str:
-    """By which values of the chart know an object: what is said of the service and its account means no others."""
+    """Kind by which values of the chart know an object; those of the service and its account mean no other objects."""
     kind, name = str(document["kind"]), document["metadata"]["name"]
     other = kind in {"CronJob", "Deployment", "ServiceAccount"} and name not in {"FULLNAME", "ACCOUNTNAME"}
     return f"{kind} {name}" if other else kind
 
 
 def settings_in_a_template(made: str) -> dict[str, str]:
-    """The ConfigMap in two files: what is in it has a name of its own, so that its hash may be taken."""
+    """The ConfigMap in two files: its content is a template of its own, so that its hash may be taken."""
     head, _, data = made.partition("\ndata:\n")
     lines = [
         '{{- define "forecaster.settings" -}}',

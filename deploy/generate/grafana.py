@@ -74,7 +74,7 @@ def document(board: Board) -> dict[str, Any]:
         "refresh": "1m",
         "timezone": "utc",
         "links": [{"type": "dashboards", "title": TAG, "tags": [TAG], "keepTime": True, "asDropdown": False}],
-        "templating": {"list": [DATASOURCE, *(_variable(*one) for one in board.variables.items())]},
+        "templating": {"list": [DATASOURCE, *(_variable(*variable) for variable in board.variables.items())]},
         "annotations": {"list": []},
         "panels": [
             _panel(number, panel, place)
@@ -140,7 +140,7 @@ def _table(panel: GrafanaPanel) -> bool:
 
 
 def queries_of(panel: GrafanaPanel) -> list[tuple[str, str, str]]:
-    """Legend, expression and unit of each query; where units differ by signal, only those of the chosen one answer."""
+    """Legend, expression and unit of each query; where units differ by signal, only the chosen one answers."""
     if not panel.by_signal:
         return [(legend, expr, panel.unit) for legend, expr in panel.queries.items()]
     chosen = {f'="{signal}"': unit for signal, unit in panel.by_signal.items()}
@@ -183,12 +183,12 @@ def _defaults(panel: GrafanaPanel) -> dict[str, Any]:
     drawn: dict[str, Any] = {"lineWidth": 1, "fillOpacity": 30 if panel.stacked else 0, "showPoints": "never"}
     if panel.stacked:
         drawn["stacking"] = {"mode": "normal", "group": "A"}
-    found: dict[str, Any] = {"unit": panel.unit}
+    defaults: dict[str, Any] = {"unit": panel.unit}
     if panel.kind == "timeseries":
-        found |= {"min": 0, "custom": drawn}
+        defaults |= {"min": 0, "custom": drawn}
     if _table(panel):
-        found["links"] = [{"title": "Workload", "url": LINK}]
-    return found
+        defaults["links"] = [{"title": "Workload", "url": LINK}]
+    return defaults
 
 
 LINK = "/d/forecaster-workload?var-namespace=${__data.fields.namespace}&var-workload=${__data.fields.workload}"

@@ -26,12 +26,12 @@ def components() -> list[str]:
 
 
 def kubectl() -> str:
-    """The one that CI builds, or the one on PATH."""
+    """Path of the kubectl that CI builds, or of the one on PATH."""
     cache = Path(os.environ.get("FORECASTER_CACHE") or Path.home() / ".cache" / "forecaster") / "bin"
-    found = shutil.which("kubectl", path=str(cache)) or shutil.which("kubectl")
-    if found is None:
+    path = shutil.which("kubectl", path=str(cache)) or shutil.which("kubectl")
+    if path is None:
         raise SystemExit("no kubectl: run .ci/control-plane, or put one on PATH; it has kustomize built in")
-    return found
+    return path
 
 
 def built(*names: str) -> list[Document]:
@@ -50,7 +50,7 @@ def built(*names: str) -> list[Document]:
 
 
 def without_hash(text: str) -> str:
-    """The settings are named by what is in them; two builders hash differently."""
+    """Replace the hash in the name of the settings; two builders hash differently."""
     return re.sub(r"\bforecaster-settings-[a-z0-9]{10}\b", "forecaster-settings-HASH", text)
 
 
@@ -60,6 +60,6 @@ def within(part: str, folder: str) -> str:
 
 
 def key_of(document: Document) -> str:
-    """What one object is in a cluster."""
+    """Kind, namespace and name of an object."""
     metadata = document["metadata"]
     return f"{document['kind']} {metadata.get('namespace', '')}/{metadata['name']}"

@@ -29,7 +29,7 @@ def files() -> dict[Path, str]:
 
 def of_modes() -> Iterator[tuple[str, list[str]]]:
     """The rights of each mode that is a component of its own."""
-    for mode in dict.fromkeys(one.mode for one in RIGHTS if one.mode not in IN_THE_BASE):
+    for mode in dict.fromkeys(right.mode for right in RIGHTS if right.mode not in IN_THE_BASE):
         service = roles(f"{SERVICE}-{mode}", SERVICE, (mode,))
         yield f"components/{mode}/rights.yaml", [*service, *roles(RELEASE, RELEASE, (mode,))]
 
@@ -40,14 +40,14 @@ def account(name: str) -> str:
 
 
 def roles(name: str, account: str, modes: Sequence[str]) -> Iterator[str]:
-    """Roles of one name, each with its binding: for each namespace, for the cluster, and those of Kubernetes itself."""
-    found = sorted(rights_of(account, modes), key=lambda one: (one.through, one.namespace))
-    for (through, namespace), rights in groupby(found, key=lambda one: (one.through, one.namespace)):
-        kept = list(rights)
+    """Roles of one name, each with its binding: for each namespace, for the cluster, and roles of Kubernetes itself."""
+    sorted_rights = sorted(rights_of(account, modes), key=lambda right: (right.through, right.namespace))
+    for (through, namespace), rights in groupby(sorted_rights, key=lambda right: (right.through, right.namespace)):
+        granted = list(rights)
         if not through:
-            yield role(name, namespace, kept)
+            yield role(name, namespace, granted)
         bound = f"{SERVICE}-{through.removeprefix('system:').removeprefix('extension-apiserver-')}" if through else name
-        yield comment(kept if through else (), "") + binding(bound, through or name, account, namespace)
+        yield comment(granted if through else (), "") + binding(bound, through or name, account, namespace)
 
 
 def role(name: str, namespace: str, rights: Iterable[Right]) -> str:
@@ -55,27 +55,27 @@ def role(name: str, namespace: str, rights: Iterable[Right]) -> str:
     head = (
         f"apiVersion: {GROUP}/v1\nkind: {'Role' if namespace else 'ClusterRole'}\n{metadata(name, namespace)}rules:\n"
     )
-    alike = groupby(rights, key=lambda one: (one.group, one.verbs, one.names, one.needed_for))
+    alike = groupby(rights, key=lambda right: (right.group, right.verbs, right.names, right.needed_for))
     return head + "".join(rule(list(same)) for _, same in alike)
 
 
 def rule(alike: list[Right]) -> str:
     """One rule: rights that differ in their resource only."""
-    one = alike[0]
-    names = f"    resourceNames: [{', '.join(one.names)}]\n" if one.names else ""
+    first = alike[0]
+    names = f"    resourceNames: [{', '.join(first.names)}]\n" if first.names else ""
     return (
-        f"{comment([one], '  ')}  - apiGroups: [{one.group or CORE}]\n"
-        f"    resources: [{', '.join(each.resource for each in alike)}]\n{names}    verbs: [{', '.join(one.verbs)}]\n"
+        f"{comment([first], '  ')}  - apiGroups: [{first.group or CORE}]\n"
+        f"    resources: [{', '.join(each.resource for each in alike)}]\n{names}    verbs: [{', '.join(first.verbs)}]\n"
     )
 
 
 def comment(rights: Iterable[Right], space: str) -> str:
-    """What is not done without them."""
-    return "".join(f"{space}# Without it {one.needed_for}.\n" for one in rights)
+    """Comments that name what is not done without these rights."""
+    return "".join(f"{space}# Without it {right.needed_for}.\n" for right in rights)
 
 
 def binding(name: str, role_name: str, account: str, namespace: str) -> str:
-    """What gives a role to an account."""
+    """Binding of a role to an account."""
     kind = "Role" if namespace else "ClusterRole"
     return (
         f"apiVersion: {GROUP}/v1\nkind: {kind}Binding\n{metadata(name, namespace)}"

@@ -1,4 +1,4 @@
-"""What values of the chart state otherwise than base and components, place by place (templates/_helpers.tpl)."""
+"""Fields that values of the chart set otherwise than base and components, place by place (templates/_helpers.tpl)."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ OF_PODS = ("affinity", "priorityClassName", "topologySpreadConstraints")
 """Fields of a pod that components state, and values instead of them."""
 
 
-def special(found: Variants, path: tuple[str, ...], indent: int, lines: list[str]) -> list[str]:
-    """What a value of the chart may state otherwise, by the kind of the object and the last word of the path."""
+def special(variants: Variants, path: tuple[str, ...], indent: int, lines: list[str]) -> list[str]:
+    """Lines with the values of the chart at this place, by the kind of the object and the last word of the path."""
     place = STATED.get((path[0], path[-1])) or STATED.get(("*", path[-1]))
-    return place(found.base, " " * indent, lines) if place else lines
+    return place(variants.base, " " * indent, lines) if place else lines
 
 
 def included(name: str, space: str, given: str = "$") -> str:
@@ -51,7 +51,7 @@ def where(condition: str) -> Place:
 
 
 def behind(value: str) -> Place:
-    """Items of a named template behind those of a list."""
+    """Place of a list that takes the items of a named template at its end."""
     return lambda base, space, lines: [*lines, included(value, f"{space}  ")] if isinstance(base, list) else lines
 
 
@@ -75,7 +75,7 @@ def selected(_: Any, space: str, __: list[str]) -> list[str]:
 
 
 def item(base: Any, space: str, lines: list[str]) -> list[str]:
-    """What values state of a container."""
+    """Lines of a container with the values of the chart."""
     if not isinstance(base, dict) or "image" not in base:
         return lines
     inner = f"{space}  "
@@ -87,7 +87,7 @@ def item(base: Any, space: str, lines: list[str]) -> list[str]:
 
 
 def pod(*own: str) -> Place:
-    """What values state of a pod, but for fields that are its `own`."""
+    """Place of a pod with the values of the chart, except for fields that are its `own`."""
 
     def place(base: Any, space: str, lines: list[str]) -> list[str]:
         if not isinstance(base, dict) or "containers" not in base:
@@ -147,7 +147,7 @@ def storage_class(_: Any, space: str, lines: list[str]) -> list[str]:
 
 
 def scraped(_: Any, space: str, __: list[str]) -> list[str]:
-    """How often Prometheus scrapes, and what it makes of labels."""
+    """Interval of Prometheus' scrapes, and relabelings."""
     relabelings = f"{space}relabelings: {{{{- toYaml . | nindent {len(space) + 2} }}}}"
     return [
         f"{space}interval: {{{{ $.Values.metrics.serviceMonitor.interval }}}}",

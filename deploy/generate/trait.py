@@ -36,7 +36,7 @@ def files() -> dict[Path, str]:
 
 
 def template() -> str:
-    """What KubeVela fills in, with spaces: tabs make unreadable YAML."""
+    """Template that KubeVela fills in, with spaces: tabs make unreadable YAML."""
     _, _, inner = SOURCE.read_text(encoding="utf-8").partition("\ntemplate: {\n")
     lines = inner.removesuffix("}\n").splitlines()
     return "".join(f"{line.removeprefix(chr(9)).replace(chr(9), '  ')}\n" for line in lines)
@@ -44,7 +44,7 @@ def template() -> str:
 
 def stated(name: str) -> str:
     """A text of the head of the definition."""
-    line = next(one for one in SOURCE.read_text(encoding="utf-8").splitlines() if one.strip().startswith(f"{name}:"))
+    line = next(text for text in SOURCE.read_text(encoding="utf-8").splitlines() if text.strip().startswith(f"{name}:"))
     return line.partition(":")[2].strip().strip('"')
 
 

@@ -1,4 +1,4 @@
-"""What values.yaml of the chart says of each value: the schema that holds it, and the table in the chart's README."""
+"""Meaning of each value in the chart's values.yaml: the schema that holds it, and the table in the chart's README."""
 
 from __future__ import annotations
 
@@ -78,36 +78,36 @@ def closed() -> dict[str, Any]:
 
 
 def readme() -> str:
-    """The chart's README with its values behind what is written by hand."""
+    """The chart's README with its values behind the part written by hand."""
     written = (CHART / "README.md").read_text(encoding="utf-8").partition(HEADING)[0]
-    rows = [f"| `{'.'.join(one.path)}` | `{json.dumps(one.default)}` | {one.meaning} |" for one in values()]
+    rows = [f"| `{'.'.join(value.path)}` | `{json.dumps(value.default)}` | {value.meaning} |" for value in values()]
     return "\n".join([f"{written}{HEADING}", "| value | default | meaning |", "| --- | --- | --- |", *rows, ""])
 
 
 def settings_definitions() -> dict[str, Any]:
     """The schema of the settings by the names of its parts, without what explains them."""
-    found = schema_of_settings()
-    definitions = found.pop("$defs")
-    definitions["Settings"] = {name: found[name] for name in ("type", "additionalProperties", "properties")}
+    schema = schema_of_settings()
+    definitions = schema.pop("$defs")
+    definitions["Settings"] = {name: schema[name] for name in ("type", "additionalProperties", "properties")}
     return {name: bare(definitions[name]) for name in sorted(definitions)}
 
 
 def bare(part: Any) -> Any:
     """A part of a schema with what it refuses alone."""
     if isinstance(part, list):
-        return [bare(one) for one in part]
+        return [bare(item) for item in part]
     if not isinstance(part, dict):
         return part
-    kept = {key: bare(value) for key, value in part.items() if key not in EXPLAINS}
+    keywords = {key: bare(value) for key, value in part.items() if key not in EXPLAINS}
     if "properties" in part:
-        kept["properties"] = {name: bare(value) for name, value in part["properties"].items()}
-    return joined(kept)
+        keywords["properties"] = {name: bare(value) for name, value in part["properties"].items()}
+    return joined(keywords)
 
 
 def joined(part: dict[str, Any]) -> dict[str, Any]:
     """A part with an `anyOf` of different types as one of several types: each keyword asks something of one alone."""
     among = part.get("anyOf", ())
-    types = [one.get("type") for one in among]
-    if len(set(types) - {None}) < max(len(types), 1) or any("enum" in one for one in among):
+    types = [option.get("type") for option in among]
+    if len(set(types) - {None}) < max(len(types), 1) or any("enum" in option for option in among):
         return part
-    return {key: value for one in among for key, value in one.items()} | {"type": types}
+    return {key: value for option in among for key, value in option.items()} | {"type": types}

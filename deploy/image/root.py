@@ -27,7 +27,7 @@ LEFT_OUT = (
     *("test", "idlelib", "lib2to3", "ensurepip", "distutils", "tkinter", "turtle*", "pydoc_data"),
     *("_test*", "_xx*", "xx*", "_tkinter*", "_curses*", "readline*", "_gdbm*", "_dbm*", "nis*"),
 )
-"""What is left out of the interpreter's library: it serves those who build, test or type."""
+"""Parts of the interpreter's library that only building, testing or typing needs."""
 RECORDS = Path("/var/lib/dpkg/status.d")
 CERTIFICATES = Path("/etc/ssl/certs/ca-certificates.crt")
 USERS = {
@@ -40,7 +40,7 @@ ELF = b"\x7fELF"
 
 
 def gather(root: Path) -> None:
-    """Put all of it under `root`."""
+    """Put all files of the image under `root`."""
     copy_interpreter(root)
     shutil.copytree(PROGRAM, under(root, PROGRAM), symlinks=True)
     needed = system_libraries(binaries(root))
@@ -72,31 +72,31 @@ def binaries(root: Path) -> list[Path]:
 
 def system_libraries(files: Iterable[Path]) -> list[Path]:
     """Libraries of the system that the loader takes for these files, by the paths that it names."""
-    found = set()
+    libraries = set()
     for path in files:
-        said = subprocess.run(["ldd", path], capture_output=True, text=True, check=False).stdout
-        if "not found" in said:
-            raise SystemExit(f"{path}: a library is not found\n{said}")
-        found |= set(re.findall(r"(?:=>|^)\s+(/(?:usr/)?lib\S+)", said, re.MULTILINE))
-    return sorted(map(Path, found))
+        output = subprocess.run(["ldd", path], capture_output=True, text=True, check=False).stdout
+        if "not found" in output:
+            raise SystemExit(f"{path}: a library is not found\n{output}")
+        libraries |= set(re.findall(r"(?:=>|^)\s+(/(?:usr/)?lib\S+)", output, re.MULTILINE))
+    return sorted(map(Path, libraries))
 
 
 def package_of(path: Path) -> str:
     """The system's package that a file comes from. Where `/lib` is a link, the record may name either path."""
     for name in (path, path.resolve(), Path(str(path.resolve()).removeprefix("/usr"))):
-        said = subprocess.run(["dpkg-query", "--search", name], capture_output=True, text=True, check=False).stdout
-        if said:
-            return said.split(":")[0]
+        output = subprocess.run(["dpkg-query", "--search", name], capture_output=True, text=True, check=False).stdout
+        if output:
+            return output.split(":")[0]
     raise SystemExit(f"{path}: of no package")
 
 
 def copy_records(packages: set[str], root: Path) -> None:
-    """Copy what the system knows of each package, and its licence."""
+    """Copy the system's record of each package, and its licence."""
     for package in sorted(packages):
-        said = subprocess.run(["dpkg-query", "--status", package], capture_output=True, text=True, check=True).stdout
+        output = subprocess.run(["dpkg-query", "--status", package], capture_output=True, text=True, check=True).stdout
         record = under(root, RECORDS / package)
         record.parent.mkdir(parents=True, exist_ok=True)
-        record.write_text(said, encoding="utf-8")
+        record.write_text(output, encoding="utf-8")
         copy(Path("/usr/share/doc") / package / "copyright", root)
 
 
@@ -121,7 +121,7 @@ def copy(path: Path, root: Path, *, follow_symlinks: bool = True) -> None:
 
 
 def under(root: Path, path: Path) -> Path:
-    """The same place under `root`."""
+    """Path under `root` at the same place."""
     return root / path.relative_to("/")
 
 

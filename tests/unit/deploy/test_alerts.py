@@ -26,36 +26,38 @@ def text_of(*path: str) -> str:
     return ROOT.joinpath(*path).read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("alert", ALERTS, ids=lambda one: one["alert"])
+@pytest.mark.parametrize("alert", ALERTS, ids=lambda rule: rule["alert"])
 def test_an_alert_says_what_is_wrong_and_leads_to_its_runbook(alert: dict[str, dict[str, str]]) -> None:
-    said, heading = alert["annotations"], str(alert["alert"])
-    assert said["summary"]
-    assert said["description"].endswith(".")
-    assert said["runbook_url"] == RUNBOOKS + heading.lower()
+    annotations, heading = alert["annotations"], str(alert["alert"])
+    assert annotations["summary"]
+    assert annotations["description"].endswith(".")
+    assert annotations["runbook_url"] == RUNBOOKS + heading.lower()
     assert f"\n## {heading}\n" in text_of("docs", "runbooks.md")
     assert alert["labels"]["severity"] in {"critical", "warning"}
 
 
 def test_a_log_event_that_is_named_is_one_of_the_log() -> None:
-    said = " ".join(one["annotations"]["description"] for one in ALERTS)
-    named = re.findall(r"log event ([a-z_]+)", said)
+    descriptions = " ".join(alert["annotations"]["description"] for alert in ALERTS)
+    named = re.findall(r"log event ([a-z_]+)", descriptions)
     assert len(named) > 4
     assert [name for name in named if f"| `{name}` |" not in text_of("docs", "operations.md")] == []
 
 
 def test_every_runbook_has_its_alert() -> None:
-    assert re.findall(r"^## (\w+)$", text_of("docs", "runbooks.md"), re.MULTILINE) == [one["alert"] for one in ALERTS]
+    assert re.findall(r"^## (\w+)$", text_of("docs", "runbooks.md"), re.MULTILINE) == [
+        alert["alert"] for alert in ALERTS
+    ]
 
 
 def test_every_alert_has_a_story_in_which_it_fires_and_one_in_which_it_does_not() -> None:
     stories = yaml.safe_load((FOLDER / "tests" / f"{rules.ALERTS}.test.yaml").read_text(encoding="utf-8"))["tests"]
-    told = {
+    played = {
         (alert, bool(each["exp_samples"]))
         for story in stories
         for each in story.get("promql_expr_test", ())
         for alert in re.findall(r'alertname="(\w+)"', each["expr"])
     }
-    assert told == {(one["alert"], fires) for one in ALERTS for fires in (True, False)}
+    assert played == {(alert["alert"], fires) for alert in ALERTS for fires in (True, False)}
 
 
 def test_only_metrics_that_are_documented_are_read() -> None:

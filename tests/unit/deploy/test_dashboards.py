@@ -28,7 +28,7 @@ UNITS = {
 REQUIRED = {"uid", "title", "schemaVersion", "panels", "templating", "time", "tags"}
 
 
-@pytest.mark.parametrize("board", BOARDS, ids=lambda one: one.uid)
+@pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.uid)
 def test_the_shipped_file_is_up_to_date(board: Board) -> None:
     assert (DASHBOARDS / f"{board.uid}.json").read_text(encoding="utf-8") == text_of(board)
 
@@ -39,13 +39,13 @@ def test_every_file_is_made_and_no_other_is_shipped() -> None:
 
 def test_the_sidecar_finds_every_file() -> None:
     made = yaml.safe_load((DASHBOARDS / "kustomization.yaml").read_text(encoding="utf-8"))["configMapGenerator"]
-    assert [one["files"] for one in made] == [[f"{board.uid}.json"] for board in BOARDS]
-    assert {one["options"]["labels"]["grafana_dashboard"] for one in made} == {"1"}
+    assert [config_map["files"] for config_map in made] == [[f"{board.uid}.json"] for board in BOARDS]
+    assert {config_map["options"]["labels"]["grafana_dashboard"] for config_map in made} == {"1"}
 
 
-@pytest.mark.parametrize("board", BOARDS, ids=lambda one: one.uid)
+@pytest.mark.parametrize("board", BOARDS, ids=lambda board: board.uid)
 class TestShape:
-    """Of Grafana's classic JSON model."""
+    """Shape of Grafana's classic JSON model."""
 
     def test_what_grafana_asks_of_a_dashboard_is_there(self, board: Board) -> None:
         made = document(board)
@@ -59,9 +59,9 @@ class TestShape:
         for panel in document(board)["panels"]:
             assert panel["fieldConfig"]["defaults"]["unit"] in UNITS, panel["title"]
             assert panel["description"], panel["title"]
-            sources = [panel["datasource"], *(one["datasource"] for one in panel["targets"])]
-            assert {one["uid"] for one in sources} == {"${datasource}"}
-            assert len({one["refId"] for one in panel["targets"]}) == len(panel["targets"]) > 0
+            sources = [panel["datasource"], *(query["datasource"] for query in panel["targets"])]
+            assert {source["uid"] for source in sources} == {"${datasource}"}
+            assert len({query["refId"] for query in panel["targets"]}) == len(panel["targets"]) > 0
 
     def test_panels_lie_on_the_grid_and_not_on_each_other(self, board: Board) -> None:
         made = document(board)["panels"]
@@ -78,15 +78,16 @@ def cells(place: dict[str, Any]) -> list[tuple[int, int]]:
 
 def test_demand_of_a_workload_is_drawn_in_the_unit_of_the_signal_that_is_chosen() -> None:
     made = json.loads((DASHBOARDS / "forecaster-workload.json").read_text(encoding="utf-8"))
-    (panel,) = [one for one in made["panels"] if one["title"] == "Demand"]
+    (panel,) = [each for each in made["panels"] if each["title"] == "Demand"]
     overrides = panel["fieldConfig"]["overrides"]
     units = {
-        one["matcher"]["options"]: one["properties"][0]["value"]
-        for one in overrides
-        if one["matcher"]["id"] == "byFrameRefID"
+        override["matcher"]["options"]: override["properties"][0]["value"]
+        for override in overrides
+        if override["matcher"]["id"] == "byFrameRefID"
     }
     drawn = {
-        re.findall(r'"\$signal",signal(.*?)}', one["expr"])[0]: units.get(one["refId"]) for one in panel["targets"]
+        re.findall(r'"\$signal",signal(.*?)}', query["expr"])[0]: units.get(query["refId"])
+        for query in panel["targets"]
     }
     assert drawn == {
         '="cpu"': "suffix: cores",

@@ -1,4 +1,4 @@
-"""The examples name what is there: settings that are accepted, fields that are written, objects that exist."""
+"""The examples hold: their settings are accepted, their fields are written, their objects exist."""
 
 from __future__ import annotations
 
@@ -24,20 +24,20 @@ def test_requests_and_limits_alone_are_settings_that_change_no_count() -> None:
     assert settings.policy.mode == "observe"
 
 
-def test_argo_cd_ignores_what_floors_write_and_what_is_written_of_ours() -> None:
-    shop, ours = (one["spec"] for one in example("argo-cd.yaml"))
+def test_argo_cd_ignores_fields_that_floors_write_and_our_own_that_are_written_at_run_time() -> None:
+    shop, forecaster = (application["spec"] for application in example("argo-cd.yaml"))
     (hpas, deployments) = shop["ignoreDifferences"]
     assert (hpas["managedFieldsManagers"], hpas["jsonPointers"]) == ([MANAGER], ["/spec/minReplicas"])
     assert deployments["managedFieldsManagers"] == [MANAGER]
     assert "RespectIgnoreDifferences=true" in shop["syncPolicy"]["syncOptions"]
-    ignored = {(one["kind"], pointer) for one in ours["ignoreDifferences"] for pointer in one["jsonPointers"]}
+    ignored = {(rule["kind"], pointer) for rule in forecaster["ignoreDifferences"] for pointer in rule["jsonPointers"]}
     assert ignored >= WRITTEN_AT_RUN_TIME
 
 
-def test_flux_has_values_of_the_chart_and_ignores_the_same() -> None:
-    _, release = (one["spec"] for one in example("flux.yaml"))
+def test_flux_has_values_of_the_chart_and_ignores_fields_that_are_written_at_run_time() -> None:
+    _, release = (resource["spec"] for resource in example("flux.yaml"))
     known = yaml.safe_load((DEPLOY / "chart" / "values.yaml").read_text(encoding="utf-8"))
     assert release["values"].keys() <= known.keys()
     assert release["values"]["components"].keys() <= known["components"].keys()
-    ignored = {(one["target"]["kind"], path) for one in release["driftDetection"]["ignore"] for path in one["paths"]}
+    ignored = {(rule["target"]["kind"], path) for rule in release["driftDetection"]["ignore"] for path in rule["paths"]}
     assert ignored >= WRITTEN_AT_RUN_TIME

@@ -1,4 +1,4 @@
-"""What can be known of deploy/ without a cluster; tests/cluster applies it to a real API server."""
+"""Tests of deploy/ that need no cluster; tests/cluster applies it to a real API server."""
 
 from __future__ import annotations
 
@@ -21,26 +21,28 @@ from forecaster.sources.live import LiveCluster
 
 DEPLOY = Path(__file__).parents[3] / "deploy"
 VERSIONS = ("1.31", "1.37")
-"""The ends of what is promised; tests/integration/test_chart.py has all between."""
+"""Lowest and highest promised version; tests/integration/test_chart.py has all between."""
 BUILTIN = re.compile(r"^(v1|(apps|batch|autoscaling)/v\d|[a-z.]+\.k8s\.io/v1)$")
 
 
 def documents(folder: Path) -> list[tuple[str, dict[str, Any]]]:
     """Whole objects of a folder, without kustomize's own files, settings and patches."""
-    found = []
+    whole = []
     for file in sorted(folder.rglob("*.yaml")):
         if file.name in {"kustomization.yaml", "settings.yaml"}:
             continue
-        for one in yaml.safe_load_all(file.read_text(encoding="utf-8")):
-            found += [(file.name, each) for each in (one["items"] if one.get("kind") == "List" else [one])]
-    return found
+        for document in yaml.safe_load_all(file.read_text(encoding="utf-8")):
+            whole += [
+                (file.name, each) for each in (document["items"] if document.get("kind") == "List" else [document])
+            ]
+    return whole
 
 
 BASE = [each for _, each in documents(DEPLOY / "base")]
 FLOOR = [each for _, each in documents(DEPLOY / "components" / "floor")]
 SCALE = [each for _, each in documents(DEPLOY / "components" / "scale")]
 REPORT = [each for name, each in documents(DEPLOY / "components" / "report") if name != "deployment.yaml"]
-"""Without the patch of the service, which is no manifest by itself."""
+"""Objects of the report without the patch of the service, which is no manifest by itself."""
 SHARDS = [each for _, each in documents(DEPLOY / "components" / "dask") if each["metadata"]["name"] != "forecaster"]
 RUNS = [each for each in BASE + FLOOR + REPORT if each["kind"] == "CronJob"]
 VERTICAL = [each for _, each in documents(DEPLOY / "components" / "vertical")]
@@ -92,7 +94,11 @@ def test_nothing_may_be_changed_but_the_certificate_and_our_own_state() -> None:
 
 
 def test_what_is_watched_may_be_listed_and_watched_and_no_more() -> None:
-    (role,) = [one for one in BASE if one["kind"] == "ClusterRole" and one["metadata"]["name"] == "forecaster"]
+    (role,) = [
+        document
+        for document in BASE
+        if document["kind"] == "ClusterRole" and document["metadata"]["name"] == "forecaster"
+    ]
     granted = {
         (group, resource)
         for rule in role["rules"]
@@ -155,7 +161,7 @@ def test_the_weekly_report_names_options_that_there_are() -> None:
     (job,) = [each for each in REPORT if each["kind"] == "CronJob"]
     (container,) = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
     command, *options = container["args"]
-    offered = {name for one in get_command(app).commands[command].params for name in one.opts}  # type: ignore[attr-defined]
+    offered = {name for parameter in get_command(app).commands[command].params for name in parameter.opts}  # type: ignore[attr-defined]
     assert {option.partition("=")[0] for option in options} <= offered
 
 
@@ -174,7 +180,7 @@ def test_processes_of_shards_are_started_as_the_command_line_knows_them() -> Non
         (container,) = pod["containers"]
         group, role, *options = container["args"]
         assert group == "shards"
-        assert set(options[::2]) <= {name for one in shards[role].params for name in one.opts}
+        assert set(options[::2]) <= {name for parameter in shards[role].params for name in parameter.opts}
         ports = {each["name"]: each["containerPort"] for each in container["ports"]}
         assert options[options.index("--health") + 1] == f":{ports['health']}"
         for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
@@ -183,8 +189,8 @@ def test_processes_of_shards_are_started_as_the_command_line_knows_them() -> Non
 
 
 def test_settings_of_shards_name_the_service_and_the_files_that_are_mounted() -> None:
-    told = yaml.safe_load((DEPLOY / "components" / "dask" / "settings.yaml").read_text(encoding="utf-8"))
-    sharding = parse(told, "settings.yaml").sharding
+    settings = yaml.safe_load((DEPLOY / "components" / "dask" / "settings.yaml").read_text(encoding="utf-8"))
+    sharding = parse(settings, "settings.yaml").sharding
     (service,) = [each for each in SHARDS if each["kind"] == "Service"]
     assert sharding.scheduler == f"tls://{service['metadata']['name']}:{service['spec']['ports'][0]['port']}"
     mounted = {mount["mountPath"] for pod in SHARD_PODS for mount in pod["containers"][0]["volumeMounts"]}
@@ -197,21 +203,21 @@ def persistent(tmp_path: Path) -> list[dict[str, Any]]:
     if shutil.which("kubectl") is None:
         pytest.skip("no kubectl")
     parts = {"resources": ["base"], "components": ["components/persistent-state"]}
-    found = {key: [os.path.relpath(DEPLOY / part, tmp_path) for part in value] for key, value in parts.items()}
+    relative = {key: [os.path.relpath(DEPLOY / part, tmp_path) for part in value] for key, value in parts.items()}
     head = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
-    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(head | found), encoding="utf-8")
+    (tmp_path / "kustomization.yaml").write_text(yaml.safe_dump(head | relative), encoding="utf-8")
     built = subprocess.run(["kubectl", "kustomize", tmp_path], capture_output=True, text=True, check=True)
     return list(yaml.safe_load_all(built.stdout))
 
 
 def test_a_claim_holds_the_state_of_one_pod_at_a_time(persistent: list[dict[str, Any]]) -> None:
-    (claim,) = [one for one in persistent if one["kind"] == "PersistentVolumeClaim"]
-    (deployment,) = [one for one in persistent if one["kind"] == "Deployment"]
-    volumes = {one["name"]: one for one in deployment["spec"]["template"]["spec"]["volumes"]}
+    (claim,) = [document for document in persistent if document["kind"] == "PersistentVolumeClaim"]
+    (deployment,) = [document for document in persistent if document["kind"] == "Deployment"]
+    volumes = {volume["name"]: volume for volume in deployment["spec"]["template"]["spec"]["volumes"]}
     assert volumes["state"] == {"name": "state", "persistentVolumeClaim": {"claimName": claim["metadata"]["name"]}}
     assert deployment["spec"]["strategy"] == {"type": "Recreate"}
-    for one in (claim, deployment):
-        kubernetes_validate.validate(one, VERSIONS[-1], strict=True)
+    for document in (claim, deployment):
+        kubernetes_validate.validate(document, VERSIONS[-1], strict=True)
 
 
 class TestImage:
