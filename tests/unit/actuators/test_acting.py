@@ -1,4 +1,4 @@
-"""One or two replicas on a fake cluster: who writes what, when, and what is said of it."""
+"""One or two replicas on a fake cluster: which of them writes, when, and what its report and log say."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def replace_namespace(id_: WorkloadId, namespace: str) -> WorkloadId:
 
 
 class Replica:
-    """One forecaster in mode floor: its forecasts ask for `asked` replicas of `web`, None holds."""
+    """A forecaster in mode floor; `cycle` states the replicas of `web` that the forecast asks for, None holds."""
 
     def __init__(self, cluster: FakeAutoscalers, mode: str = "floor", **settings: object) -> None:
         self.cluster, self.log, self.fence = cluster, Log(cluster), Fence()
@@ -52,22 +52,22 @@ class Replica:
         self.publisher = RecordPublisher(self.policies, {"floor": self.actuator})
         self.now = NOON
 
-    def cycle(self, asked: int | None = 7, *, watched: bool = False) -> Effected:
-        view = replace(signal_view("cpu", self.now), forecast_replicas=asked, reactive_replicas=3)
-        reason = Reason.FORECAST if asked else Reason.NO_DATA
-        one = recommendation(live_hpa().target, at=self.now, now=4, replicas=asked, reason=reason)
-        self.publisher.publish(self.now, [replace(one, signals=(view,), clamps=(), shadow=watched)])
-        found = self.actuator.act(self.now)
+    def cycle(self, forecast: int | None = 7, *, watched: bool = False) -> Effected:
+        view = replace(signal_view("cpu", self.now), forecast_replicas=forecast, reactive_replicas=3)
+        reason = Reason.FORECAST if forecast else Reason.NO_DATA
+        record = recommendation(live_hpa().target, at=self.now, now=4, replicas=forecast, reason=reason)
+        self.publisher.publish(self.now, [replace(record, signals=(view,), clamps=(), shadow=watched)])
+        effected = self.actuator.act(self.now)
         self.now += MINUTE
-        return found
+        return effected
 
-    def cycles(self, count: int, asked: int | None = 7) -> None:
+    def cycles(self, count: int, forecast: int | None = 7) -> None:
         for _ in range(count):
-            self.cycle(asked)
+            self.cycle(forecast)
 
 
-def put_back(cluster: FakeAutoscalers, now: datetime = NOON, *, expired: bool = False) -> list[ReleaseLine]:
-    return list(release(cluster, cluster.listed(marked=True), lambda one: released(one, now, expired=expired), now))
+def release_lines(cluster: FakeAutoscalers, now: datetime = NOON, *, expired: bool = False) -> list[ReleaseLine]:
+    return list(release(cluster, cluster.listed(marked=True), lambda hpa: released(hpa, now, expired=expired), now))
 
 
 @pytest.fixture
@@ -83,11 +83,13 @@ def replica(cluster: FakeAutoscalers) -> Replica:
 @pytest.mark.parametrize("paused", ["", "autoscaling.keda.sh/paused-scale-in"])
 def test_what_a_scaled_object_scales_has_no_floor_and_one_that_is_on_ends(replica: Replica, paused: str) -> None:
     replica.cycle(7)
-    one = ScaledObject("web", live_hpa().target, paused)
-    replica.beside = Neighbours(scaled_objects=[one])
+    scaled_object = ScaledObject("web", live_hpa().target, paused)
+    replica.beside = Neighbours(scaled_objects=[scaled_object])
     assert replica.cycle(9).writes == {("restore", "written"): 1}
     assert replica.cycle(9).states == {"owned": 1}
-    assert replica.log.lines[-1][1]["first"] == [f"HPA shop/web: {one} scales its target; state its minimum there"]
+    assert replica.log.lines[-1][1]["first"] == [
+        f"HPA shop/web: {scaled_object} scales its target; state its minimum there"
+    ]
 
 
 def test_without_knowing_scaled_objects_floors_go_on_by_the_makers_of_hpas(replica: Replica) -> None:
@@ -96,12 +98,12 @@ def test_without_knowing_scaled_objects_floors_go_on_by_the_makers_of_hpas(repli
 
 
 def test_a_forecast_that_acts_raises_the_floor_at_once_and_keeps_the_owners_value(replica: Replica) -> None:
-    found = replica.cycle(7)
+    effected = replica.cycle(7)
     hpa = replica.cluster.only()
     assert (hpa.min_replicas, hpa.floor and hpa.floor.before) == (7, 2)
     assert hpa.floor is not None
     assert hpa.floor.expires == NOON + 15 * MINUTE
-    assert found.writes == {("raise", "written"): 1}
+    assert effected.writes == {("raise", "written"): 1}
     assert replica.cluster.recorded[0].reason == f"the forecast asks for 7. {SAID}"
 
 
@@ -159,7 +161,7 @@ def test_while_nothing_is_known_it_stays_for_an_hour_and_then_ends(replica: Repl
 
 
 def test_offers_of_another_cycle_are_not_acted_on(replica: Replica) -> None:
-    """Publishing failed, or the source is down: what was offered last says nothing of now."""
+    """If publishing failed or the source is down, the last offers do not describe the present."""
     replica.cycle(3)
     replica.actuator.offered = replace(replica.actuator.offered, at=NOON - MINUTE)  # type: ignore[type-var]
     replica.cluster.change(min_replicas=1)
@@ -172,7 +174,7 @@ class TestOtherWriters:
         replica.cluster.owner_sets(4)
         replica.cycles(55)
         assert replica.cluster.only().min_replicas == 4
-        assert [one.change for one in replica.cluster.recorded] == ["raise", "yield"]
+        assert [write.change for write in replica.cluster.recorded] == ["raise", "yield"]
         assert replica.cluster.recorded[1].reason == f"{OWNER} wrote minReplicas 4; left alone for 1h"
         replica.cycles(10)
         hpa = replica.cluster.only()
@@ -227,7 +229,7 @@ class TestUndo:
 
     def test_the_annotation_of_an_hpa_stands_over_the_settings(self) -> None:
         replica = Replica(FakeAutoscalers.of(replace(live_hpa(), mode="floor")), mode="observe")
-        replica.cycle(7)  # what is offered here was made before the annotation was read
+        replica.cycle(7)  # this cycle's offer was made before the annotation was read
         replica.cycle(7)
         assert replica.cluster.only().min_replicas == 7
         replica.cluster.change(mode=None)
@@ -236,17 +238,17 @@ class TestUndo:
 
     def test_release_restores_everything_or_what_has_expired(self, replica: Replica) -> None:
         replica.cycle(7)
-        assert put_back(replica.cluster, NOON, expired=True) == []
+        assert release_lines(replica.cluster, NOON, expired=True) == []
         late = NOON + 15 * MINUTE
-        assert put_back(replica.cluster, late, expired=True) == [
+        assert release_lines(replica.cluster, late, expired=True) == [
             ("HPA shop/web: minReplicas 2, was 7: its expiry has passed", True)
         ]
-        assert put_back(replica.cluster, late) == []
+        assert release_lines(replica.cluster, late) == []
 
     def test_release_keeps_the_value_of_another_writer(self, replica: Replica) -> None:
         replica.cycle(7)
         replica.cluster.owner_sets(4)
-        assert len(put_back(replica.cluster)) == 1
+        assert len(release_lines(replica.cluster)) == 1
         assert (replica.cluster.only().min_replicas, replica.cluster.only().marked) == (4, False)
 
     def test_one_that_cannot_be_released_does_not_keep_the_others(self) -> None:
@@ -254,16 +256,16 @@ class TestUndo:
         for name in ("a", "b", "c"):
             cluster.change(name, marked=True, fault="the owner's value is gone" if name == "a" else "")
         cluster.fails = [ApiError("denied by a webhook", 403)]
-        found = put_back(cluster)
-        assert [one.done for one in found] == [False, False, True]
-        assert found[1].line == "HPA shop/b: left at minReplicas 2: denied by a webhook"
+        lines = release_lines(cluster)
+        assert [line.done for line in lines] == [False, False, True]
+        assert lines[1].line == "HPA shop/b: left at minReplicas 2: denied by a webhook"
 
     def test_one_that_is_deleted_meanwhile_does_not_keep_the_others(self) -> None:
         cluster = FakeAutoscalers.of(live_hpa("a"), live_hpa("b"))
         cluster.change("a", marked=True)
         cluster.change("b", marked=True)
         cluster.before_write = lambda: cluster.delete("a")
-        assert [one.done for one in put_back(cluster)] == [True]
+        assert [line.done for line in release_lines(cluster)] == [True]
         assert not cluster.only().marked
 
     def test_a_mode_that_cannot_be_read_ends_the_floor_and_is_said(self, replica: Replica) -> None:
@@ -275,12 +277,12 @@ class TestUndo:
     def test_release_looks_again_where_the_hpa_is_written_meanwhile(self, replica: Replica) -> None:
         replica.cycle(7)
         replica.cluster.before_write = lambda: replica.cluster.change(replicas=9)
-        assert len(put_back(replica.cluster)) == 1
+        assert len(release_lines(replica.cluster)) == 1
         assert replica.cluster.only().min_replicas == 2
 
 
 def test_a_start_without_state_gives_no_floor_back_before_its_gate_is_judged(replica: Replica) -> None:
-    """Every image upgrade with an empty state directory is such a start: the forecast has not earned its say yet."""
+    """An upgrade with an empty state directory is such a start: no gate has judged the forecast yet."""
     replica.cycle(7)
     upgraded = Replica(replica.cluster)
     upgraded.now = replica.now
@@ -301,9 +303,9 @@ class TestFailures:
 
     def test_a_new_value_meanwhile_is_one_and_is_decided_on_in_the_next_cycle(self, replica: Replica) -> None:
         replica.cluster.before_write = lambda: replica.cluster.owner_sets(3)
-        found = replica.cycle(7)
-        assert found.writes == {("raise", "conflict"): 1}
-        assert found.failures[0].startswith("HPA shop/web: minReplicas 7 not written")
+        effected = replica.cycle(7)
+        assert effected.writes == {("raise", "conflict"): 1}
+        assert effected.failures[0].startswith("HPA shop/web: minReplicas 7 not written")
         replica.cycle(7)
         hpa = replica.cluster.only()
         assert (hpa.min_replicas, hpa.floor and hpa.floor.before) == (7, 3)
@@ -312,18 +314,18 @@ class TestFailures:
         "error", [UnreachableError("no answer"), ApiError("busy", 429), ApiError("etcd", 500)], ids=str
     )
     def test_an_api_server_in_trouble_is_left_alone_after_five_writes(self, error: ApiError) -> None:
-        replica = self.of_namespaces(*(f"team-{number}" for number in range(9)))
+        replica = self.over_namespaces(*(f"team-{number}" for number in range(9)))
         replica.cluster.fails = [error] * 9
-        found = replica.cycle(7)
+        effected = replica.cycle(7)
         assert replica.cluster.written == []
-        assert found.failures[5:] == ("floor: 4 changes left for the next cycle",)
+        assert effected.failures[5:] == ("floor: 4 changes left for the next cycle",)
 
     @pytest.mark.parametrize(
         "error", [UnreachableError("no answer"), ApiError("webhook", 500), ValueError("bug")], ids=str
     )
     def test_an_object_that_always_fails_harms_itself_only(self, error: Exception) -> None:
-        """Its webhook answers late or with 500 each time: the others are written, and it is tried after them."""
-        replica = self.of_namespaces("bad", *(f"team-{number}" for number in range(20)))
+        """Its webhook answers late or with 500 each time: the others are written, and it is tried last."""
+        replica = self.over_namespaces("bad", *(f"team-{number}" for number in range(20)))
         tries = []
 
         def fails_for_bad(write: Write, send: Callable[[Write], None] = replica.cluster.write) -> None:
@@ -333,37 +335,39 @@ class TestFailures:
             send(write)
 
         replica.cluster.write = fails_for_bad  # type: ignore[method-assign]
-        found = replica.cycle(7)
+        effected = replica.cycle(7)
         assert len(replica.cluster.written) == 20
-        assert found.writes == {("forget", "written"): 20, ("forget", "failed"): 1}
+        assert effected.writes == {("forget", "written"): 20, ("forget", "failed"): 1}
         replica.cycles(9)
         assert len(tries) == 10
 
     def test_many_objects_that_always_fail_take_turns_and_are_all_written_once_they_can_be(self) -> None:
-        """A namespace with a full quota: twenty tries a cycle, not one for each of its objects."""
-        replica = self.of_namespaces(*["full"] * 50, "team")
+        """A namespace with a full quota gets twenty tries a cycle, not one for each of its objects."""
+        replica = self.over_namespaces(*["full"] * 50, "team")
         replica.cluster.refuses = {"full": ApiError("exceeded quota", 403)}
-        tried = [[one.split()[1] for one in replica.cycle(7).failures if "not written" in one] for _ in range(4)]
-        assert [len(one) for one in tried[1:]] == [20, 20, 20]
-        assert len({name for one in tried[1:] for name in one}) == 50
+        tried = [
+            [failure.split()[1] for failure in replica.cycle(7).failures if "not written" in failure] for _ in range(4)
+        ]
+        assert [len(names) for names in tried[1:]] == [20, 20, 20]
+        assert len({name for names in tried[1:] for name in names}) == 50
         replica.cluster.refuses = {}
         replica.cycle(7)
-        assert {one.subject.namespace for one in replica.cluster.written} == {"full", "team"}
+        assert {write.subject.namespace for write in replica.cluster.written} == {"full", "team"}
 
     def test_release_goes_on_past_an_object_whose_write_is_not_answered(self) -> None:
-        replica = self.of_namespaces("bad", "shop", "team")
+        replica = self.over_namespaces("bad", "shop", "team")
         replica.cluster.refuses = {"bad": UnreachableError("no answer")}
-        assert [one.done for one in put_back(replica.cluster)] == [False, True, True]
+        assert [line.done for line in release_lines(replica.cluster)] == [False, True, True]
 
     def test_a_namespace_of_failing_objects_comes_last(self) -> None:
-        replica = self.of_namespaces(*["bad"] * 30, *(f"team-{number}" for number in range(20)))
+        replica = self.over_namespaces(*["bad"] * 30, *(f"team-{number}" for number in range(20)))
         replica.cluster.refuses = {"bad": UnreachableError("no answer")}
         replica.cycle(7)
         assert len(replica.cluster.written) == 20
 
     @staticmethod
-    def of_namespaces(*namespaces: str) -> Replica:
-        """One HPA a name, each with an old mark of ours that is to be removed."""
+    def over_namespaces(*namespaces: str) -> Replica:
+        """A replica over one HPA in each of these namespaces, each with an old mark of ours to be removed."""
         hpas = [
             replace(
                 live_hpa(f"web-{number}"),
@@ -413,8 +417,8 @@ class TestFailures:
 class TestFence:
     def test_a_replica_that_does_not_lead_looks_and_writes_nothing(self, replica: Replica) -> None:
         replica.fence.left = 0
-        found = replica.cycle(7)
-        assert (found.leading, found.writes, found.failures) == (False, {}, ())
+        effected = replica.cycle(7)
+        assert (effected.leading, effected.writes, effected.failures) == (False, {}, ())
         assert replica.cluster.written == []
 
     def test_a_lease_that_ends_within_a_cycle_ends_its_writes(self) -> None:
@@ -444,7 +448,7 @@ class TestFence:
         assert replica.cycle(7).failures == ("floor: there is no such Lease",)
 
     def test_two_that_both_believe_to_lead_write_once(self, replica: Replica) -> None:
-        """What the election rules out, and the version of the object would stop all the same."""
+        """The election rules this out, and the version of the object stops the second write."""
         other = Replica(replica.cluster)
         replica.cluster.before_write = lambda: other.cycle(7) and None
         replica.cycle(7)
@@ -453,7 +457,7 @@ class TestFence:
         assert (hpa.min_replicas, hpa.floor and hpa.floor.before) == (7, 2)
 
 
-def test_a_dry_run_is_told_as_one(cluster: FakeAutoscalers) -> None:
+def test_a_dry_run_is_reported_as_one(cluster: FakeAutoscalers) -> None:
     replica = Replica(cluster, dry_run=True)
     assert replica.cycle(7).writes == {("raise", "dry-run"): 1}
     assert replica.log.lines[0][1]["dry_run"] is True

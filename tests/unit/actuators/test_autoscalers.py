@@ -1,4 +1,4 @@
-"""What is read of an HPA's document, and what is sent."""
+"""Reading the document of an HPA, and the body and Event that a write sends."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def fields(manager: str, *names: str, subresource: str = "") -> dict[str, Any]:
 
 
 def read(*managed: dict[str, Any], annotations: dict[str, str] | None = None, **metadata: Any) -> LiveAutoscaler:
-    """An HPA of web with minReplicas 7."""
+    """Read an HPA of web with minReplicas 7, these managedFields, annotations and metadata."""
     document = {
         "metadata": {
             "name": "web-hpa",
@@ -54,20 +54,20 @@ RAISED = {BEFORE: "2", EXPIRES: "2026-03-01T12:15:00Z"}
 
 
 def test_a_floor_is_read_with_all_that_undoes_it() -> None:
-    found = read(fields("forecaster", "minReplicas"), annotations=RAISED, labels={LABEL: "raised"})
-    assert found.floor == WrittenFloor(2, NOON + timedelta(minutes=15))
-    assert (found.target, found.replicas, found.version) == (WorkloadId("shop", "Deployment", "web"), 4, "9")
-    assert (found.marked, found.fault, found.other_writers) == (True, "", "")
+    hpa = read(fields("forecaster", "minReplicas"), annotations=RAISED, labels={LABEL: "raised"})
+    assert hpa.floor == WrittenFloor(2, NOON + timedelta(minutes=15))
+    assert (hpa.target, hpa.replicas, hpa.version) == (WorkloadId("shop", "Deployment", "web"), 4, "9")
+    assert (hpa.marked, hpa.fault, hpa.other_writers) == (True, "", "")
 
 
 def test_writers_are_those_of_min_replicas_and_not_of_the_status() -> None:
-    found = read(
+    hpa = read(
         fields("argocd", "minReplicas", "maxReplicas"),
         fields("helm", "maxReplicas"),
         fields("kube-controller-manager", "minReplicas", subresource="status"),
         fields("forecaster", "minReplicas"),
     )
-    assert found.other_writers == "argocd"
+    assert hpa.other_writers == "argocd"
 
 
 @pytest.mark.parametrize(
@@ -84,10 +84,10 @@ def test_an_owners_value_that_cannot_be_read_is_a_fault_with_a_remedy(annotation
 
 
 def test_a_mode_that_is_none_is_taken_for_observe_and_said() -> None:
-    found = read(annotations={MODE: "off", **RAISED})
-    assert found.mode == "observe"
-    assert found.misread == "annotation forecaster.dev/mode is 'off'; use one of observe, publish, floor"
-    assert (found.fault, found.floor) == ("", WrittenFloor(2, NOON + timedelta(minutes=15)))
+    hpa = read(annotations={MODE: "off", **RAISED})
+    assert hpa.mode == "observe"
+    assert hpa.misread == "annotation forecaster.dev/mode is 'off'; use one of observe, publish, floor"
+    assert (hpa.fault, hpa.floor) == ("", WrittenFloor(2, NOON + timedelta(minutes=15)))
     assert read(annotations={MODE: "floor"}).mode == "floor"
 
 
@@ -105,29 +105,29 @@ def test_an_instant_without_a_zone_is_utc() -> None:
 
 
 def test_a_value_of_ours_without_the_owners_beside_it_is_a_fault() -> None:
-    ours = fields("forecaster", "minReplicas")
-    assert "annotation forecaster.dev/min-replicas-before is gone" in read(ours).fault
-    assert read(ours, labels={LABEL: "restored"}).fault == ""
+    own_fields = fields("forecaster", "minReplicas")
+    assert "annotation forecaster.dev/min-replicas-before is gone" in read(own_fields).fault
+    assert read(own_fields, labels={LABEL: "restored"}).fault == ""
 
 
-def test_it_is_none_once_the_owner_states_the_same_value() -> None:
-    found = read(fields("forecaster", "minReplicas"), fields("flux", "minReplicas"), labels={LABEL: "raised"})
-    assert (found.fault, found.floor, found.marked) == ("", None, True)
+def test_a_value_of_ours_is_none_once_the_owner_states_the_same_value() -> None:
+    hpa = read(fields("forecaster", "minReplicas"), fields("flux", "minReplicas"), labels={LABEL: "raised"})
+    assert (hpa.fault, hpa.floor, hpa.marked) == ("", None, True)
 
 
-def test_the_object_it_is_made_from_is_named() -> None:
+def test_the_object_an_hpa_is_made_from_is_named() -> None:
     owners = [{"kind": "Team", "name": "a"}, {"kind": "ScaledObject", "name": "web", "controller": True}]
     assert read(ownerReferences=owners).controller == "ScaledObject web"
 
 
-def sent(change: Change, count: int, **after: Any) -> dict[str, Any]:
+def applied_body(change: Change, count: int, **after: Any) -> dict[str, Any]:
     write = Write(live_hpa(), change, count, "", **after)
-    found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(applied(write)))
-    return found
+    body: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(applied(write)))
+    return body
 
 
 def test_what_is_applied_names_the_object_and_version_that_was_decided_on() -> None:
-    body = sent(Change.RAISE, 7, floor=WrittenFloor(2, datetime(2026, 3, 1, 12, 15, tzinfo=UTC)))
+    body = applied_body(Change.RAISE, 7, floor=WrittenFloor(2, datetime(2026, 3, 1, 12, 15, tzinfo=UTC)))
     assert body == {
         "apiVersion": "autoscaling/v2",
         "kind": "HorizontalPodAutoscaler",
@@ -144,10 +144,10 @@ def test_what_is_applied_names_the_object_and_version_that_was_decided_on() -> N
 
 
 def test_what_yields_names_no_value_and_what_restores_no_annotation() -> None:
-    yielded = sent(Change.YIELD, 7, backed_off_until=NOON)
+    yielded = applied_body(Change.YIELD, 7, backed_off_until=NOON)
     assert "spec" not in yielded
     assert yielded["metadata"]["annotations"] == {BACK_OFF: "2026-03-01T12:00:00Z"}
-    restored = sent(Change.RESTORE, 2)
+    restored = applied_body(Change.RESTORE, 2)
     assert (restored["spec"], restored["metadata"]["annotations"]) == ({"minReplicas": 2}, {})
 
 

@@ -1,4 +1,4 @@
-"""Objects of bad owners in every plan, write, undo, release and expiry: each harms itself only, one and all at once."""
+"""An object of a bad owner harms only itself in every plan, write, undo, release and expiry."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tests.support.bad_objects import Bad
 
 GOOD = ("alpha", "middle", "zulu")
-"""Namespaces before, between and after those of the bad ones."""
+"""Namespaces before, between and after those of the bad objects."""
 
 
 class Cluster:
@@ -24,16 +24,16 @@ class Cluster:
 
     def __init__(self, mode: str, bad: dict[str, Bad]) -> None:
         self.mode, self.server = mode, FakeApiServer()
-        self.answers = {f"bad-{number}": one.answer for number, one in enumerate(bad.values())}
+        self.answers = {f"bad-{number}": fault.answer for number, fault in enumerate(bad.values())}
         for namespace in GOOD:
             self.server.add(path_of(mode, namespace), object_of(mode))
-        for namespace, one in zip(self.answers, bad.values(), strict=True):
+        for namespace, fault in zip(self.answers, bad.values(), strict=True):
             spoilt = object_of(mode)
-            one.spoil(spoilt, mode)
+            fault.spoil(spoilt, mode)
             self.server.add(path_of(mode, namespace), spoilt)
 
     def turn_bad(self) -> None:
-        """From now on writes and reads of the bad objects are answered as they are."""
+        """Answer writes and reads of the bad objects from now on as their fault states."""
         self.server.fault = self._answer
 
     def _answer(self, request: RawRequest) -> int | Exception | None:

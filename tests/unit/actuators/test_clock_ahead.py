@@ -1,4 +1,4 @@
-"""What was written down while a clock was a year ahead is over as soon as the clock is right, not a year later."""
+"""Instants that were written while a clock was a year ahead do not count once the clock is right."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_the_watch_over_a_resized_pod() -> None:
     assert server.objects[path_of("resize", "shop")]["metadata"]["labels"] == {LABEL: SETTLED}
 
 
-def test_a_boost_and_what_is_learned_of_it() -> None:
+def test_a_boost_and_its_learned_factor() -> None:
     boosted = Resized({}, NOON + YEAR, 0, new=True, boosted_until=NOON + YEAR + timedelta(minutes=1))
     assert boosted.age(NOON) > boosted.boosted_for
     before = LearnedBoost(2.25, NOON + YEAR)

@@ -1,4 +1,4 @@
-"""What goes down by a person's word alone: counts that a release would drop, sizes that many workloads give back."""
+"""Counts that a release would lower, and a mode that a whole fleet leaves, wait for a person's word."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ FLEET = [f"team-{number:02}" for number in range(12)]
 def released(server: FakeApiServer, hands: Hands, *, at_once: bool) -> list[tuple[str, bool]]:
     """Lines of `forecaster release`, and whether each is done."""
     given = {"expired": False, "dry_run": False, "at_once": at_once}
-    found = released_objects(server.client(), parse({}, "test"), hands.now, **given, chosen=lambda *_: True)
-    return [(one.line, one.done) for one in found]
+    lines = released_objects(server.client(), parse({}, "test"), hands.now, **given, chosen=lambda *_: True)
+    return [(line.line, line.done) for line in lines]
 
 
 def test_a_release_leaves_counts_that_would_go_down_and_says_to_what_until_it_is_told_now() -> None:
@@ -43,8 +43,8 @@ def test_a_fleet_that_leaves_a_mode_in_one_cycle_is_braked_until_a_person_resume
     values = [value_of(server.objects[path_of(mode, namespace)]) for namespace in FLEET]
     assert values == [WISHED[mode]] * len(FLEET)
     left = Hands(server, mode, hands.now + timedelta(minutes=10), acts=False, reactive=1)
-    found = left.cycle()
-    assert (found.braked, found.states["braked"], found.writes.get(("restore", "written"))) == (True, 12, None)
+    effected = left.cycle()
+    assert (effected.braked, effected.states["braked"], effected.writes.get(("restore", "written"))) == (True, 12, None)
     left.actuator.writer.fence.resumed_at = left.now
     left.cycles(6)
     values = [value_of(server.objects[path_of(mode, namespace)]) for namespace in FLEET]

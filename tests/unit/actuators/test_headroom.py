@@ -1,4 +1,4 @@
-"""What quotas leave of a raise: told before it is written, the quota named, nothing promised twice."""
+"""A raise is cut to the room in its quotas before it is written; no room is promised twice."""
 
 from __future__ import annotations
 
@@ -48,21 +48,21 @@ def headroom(*quotas: Quota, pod: Pod = HALF, ranges: Sequence[LimitRange] = ())
     return QuotaHeadroom(lambda _: NamespaceAdmission(LATEST_SERVER, tuple(ranges), quotas), lambda _: pod)
 
 
-def scaled(found: QuotaHeadroom, *counts: int, now: int = 3) -> Carried:
-    """Workloads of `now` pods each that are to have these counts, in one namespace."""
+def scaled(room: QuotaHeadroom, *counts: int, now: int = 3) -> Carried:
+    """Plan these counts in one namespace, for workloads that have `now` pods each."""
     live = [replace(live_scale_of(f"web-{each}", now), pods=now) for each, _ in enumerate(counts)]
-    offers = {one.id: CountOffer(count, current=now) for one, count in zip(live, counts, strict=True)}
+    offers = {scale.id: CountOffer(count, current=now) for scale, count in zip(live, counts, strict=True)}
     rules = ScaleSettings(enabled=True)
     plan = scale_plan(live, offers, lambda _: True, updated_memory({}, offers, NOON, rules), NOON, rules)
-    return carried(plan, rules, found.reserve)
+    return carried(plan, rules, room.reserve)
 
 
-def floored(found: QuotaHeadroom, asked: int, *, floor: WrittenFloor | None = None, lowest: int = 2) -> Carried:
-    one = replace(live_hpa(lowest=lowest, replicas=4), floor=floor, marked=floor is not None)
-    one = replace(one, writers=frozenset({MANAGER})) if floor else one
-    offers = {one.target: FloorOffer(asked)}
+def floored(room: QuotaHeadroom, replicas: int, *, floor: WrittenFloor | None = None, lowest: int = 2) -> Carried:
+    hpa = replace(live_hpa(lowest=lowest, replicas=4), floor=floor, marked=floor is not None)
+    hpa = replace(hpa, writers=frozenset({MANAGER})) if floor else hpa
+    offers = {hpa.target: FloorOffer(replicas)}
     rules = FloorSettings(enabled=True)
-    return carried(floor_plan([one], offers, lambda _: True, {}, NOON, rules), rules, found.reserve)
+    return carried(floor_plan([hpa], offers, lambda _: True, {}, NOON, rules), rules, room.reserve)
 
 
 def test_a_count_goes_as_far_as_its_quota_and_says_which_one_stops_it() -> None:
@@ -75,7 +75,7 @@ def test_a_count_goes_as_far_as_its_quota_and_says_which_one_stops_it() -> None:
 
 
 def test_two_billion_pods_are_counted_as_fast_as_one() -> None:
-    """An owner whose metric asks for as many, without a bound, would otherwise end the cycle of the fleet."""
+    """An owner may have a metric that asks for so many; counting them one by one would stall the cycle."""
     roomy = Quota({"pods": 10**14}, {"pods": 0}, name="pods")
     assert quota_fit(HALF, 2_000_000_000, [roomy], LATEST_SERVER).pods == 2_000_000_000
     assert quota_fit(HALF, 2_000_000_000, [roomy, CPUS], LATEST_SERVER).pods == 4
@@ -84,13 +84,13 @@ def test_two_billion_pods_are_counted_as_fast_as_one() -> None:
 def test_where_nothing_fits_it_is_held_with_the_name_of_the_quota() -> None:
     plan = scaled(headroom(replace(CPUS, used={"requests.cpu": 4000})), 6)
     assert plan.writes == []
-    assert [str(one.code) for one in plan.refusals] == ["quota"]
+    assert [str(refusal.code) for refusal in plan.refusals] == ["quota"]
     assert plan.refusals[0].message.startswith("Deployment shop/web-0: 6 do not fit: quota team: requests.cpu")
 
 
 def test_two_workloads_of_a_namespace_are_not_promised_the_same_room() -> None:
     plan = scaled(headroom(CPUS), 6, 6)
-    assert sum(one.replicas - 3 for one in plan.writes) == 4
+    assert sum(write.replicas - 3 for write in plan.writes) == 4
 
 
 def test_the_defaults_of_a_limit_range_are_charged_where_a_template_states_nothing() -> None:
@@ -115,29 +115,29 @@ def test_a_floor_goes_as_far_as_its_quota() -> None:
 def test_a_floor_that_waits_for_room_is_renewed_and_does_not_end() -> None:
     floor = WrittenFloor(2, NOON + timedelta(minutes=3))
     plan = floored(headroom(replace(CPUS, used={"requests.cpu": 4000})), 7, floor=floor, lowest=4)
-    assert [(one.change, one.min_replicas) for one in plan.writes] == [(Change.RENEW, 4)]
-    assert [str(one.code) for one in plan.refusals] == ["quota"]
+    assert [(write.change, write.min_replicas) for write in plan.writes] == [(Change.RENEW, 4)]
+    assert [str(refusal.code) for refusal in plan.refusals] == ["quota"]
 
 
 @pytest.mark.parametrize("fails", ["admission", "template"])
-def test_what_may_not_be_read_bounds_nothing_and_an_api_server_that_is_away_is_told(fails: str) -> None:
+def test_a_missing_right_to_quotas_bounds_nothing_and_an_api_server_that_is_away_holds_the_raise(fails: str) -> None:
     def failing(error: ApiError, _: object) -> None:
         raise error
 
-    def of(error: ApiError) -> QuotaHeadroom:
-        found = headroom(replace(CPUS, used={"requests.cpu": 4000}))
-        return replace(found, **{fails: partial(failing, error)}, known={})
+    def failing_headroom(error: ApiError) -> QuotaHeadroom:
+        full = headroom(replace(CPUS, used={"requests.cpu": 4000}))
+        return replace(full, **{fails: partial(failing, error)}, known={})
 
-    assert scaled(of(ApiError("forbidden", 403)), 6).writes[0].replicas == 6
-    (refused,) = scaled(of(UnreachableError("no answer")), 6).refusals
+    assert scaled(failing_headroom(ApiError("forbidden", 403)), 6).writes[0].replicas == 6
+    (refused,) = scaled(failing_headroom(UnreachableError("no answer")), 6).refusals
     assert refused.message == "Deployment shop/web-0: replicas 6 waits, its quotas: no answer"
 
 
 def test_nothing_is_asked_while_nothing_is_raised() -> None:
-    def asked(_: str | WorkloadId) -> None:
+    def read(_: str | WorkloadId) -> None:
         raise AssertionError
 
-    none = QuotaHeadroom(asked, asked)  # type: ignore[arg-type]
+    none = QuotaHeadroom(read, read)  # type: ignore[arg-type]
     assert scaled(none, 3).writes == []
     assert floored(none, 2).writes == []
 
@@ -150,22 +150,22 @@ def test_what_fits_is_admitted_to_the_last_pod_and_not_one_more(
     cpus: int, of_cpus: int, pods: int, of_pods: int, more: int, request: int
 ) -> None:
     quotas = (Quota({"requests.cpu": cpus}, {"requests.cpu": of_cpus}), Quota({"pods": pods}, {"pods": of_pods}))
-    found = quota_fit(Pod((Container("app", Requirements({"cpu": request})),)), more, quotas, LATEST_SERVER)
+    admitted = quota_fit(Pod((Container("app", Requirements({"cpu": request})),)), more, quotas, LATEST_SERVER)
     fit = min(max(0, cpus - of_cpus) // request, max(0, pods - of_pods) // 1000, more)
-    assert (found.pods, bool(found.why)) == (fit, fit < more)
+    assert (admitted.pods, bool(admitted.why)) == (fit, fit < more)
 
 
 def test_refused_raises_cost_the_others_nothing() -> None:
-    """Twenty HPAs in a namespace with a full quota: each of the others gets its floor in the first cycle."""
+    """Twenty HPAs share a namespace with a full quota; every HPA elsewhere gets its floor in the first cycle."""
     full = replace(CPUS, used={"requests.cpu": 4000})
     hpas = [live_hpa(f"full-{number}", replicas=2) for number in range(20)]
     hpas += [replace_namespace(live_hpa(f"free-{number}", replicas=4)) for number in range(5)]
-    found = QuotaHeadroom(
+    room = QuotaHeadroom(
         lambda namespace: NamespaceAdmission(LATEST_SERVER, (), (full,) if namespace == "shop" else ()), lambda _: HALF
     )
-    offers = {one.target: FloorOffer(6) for one in hpas}
+    offers = {hpa.target: FloorOffer(6) for hpa in hpas}
     rules = FloorSettings(enabled=True)
-    plan = carried(floor_plan(hpas, offers, lambda _: True, {}, NOON, rules), rules, found.reserve)
+    plan = carried(floor_plan(hpas, offers, lambda _: True, {}, NOON, rules), rules, room.reserve)
     assert {write.subject.namespace for write in plan.writes} == {"free"}
     assert len(plan.writes) == 5
 
@@ -173,19 +173,19 @@ def test_refused_raises_cost_the_others_nothing() -> None:
 def test_a_template_that_is_none_keeps_no_other_workload_waiting() -> None:
     """The definition of a custom resource may leave its template open."""
     hpas = [live_hpa("bad"), replace_namespace(live_hpa("web"))]
-    found = QuotaHeadroom(
+    room = QuotaHeadroom(
         lambda _: NamespaceAdmission(LATEST_SERVER, (), (CPUS,)),
         lambda id_: pod_of({"metadata": "none"}) if id_.namespace == "shop" else HALF,
     )
     rules = FloorSettings(enabled=True)
-    plan = floor_plan(hpas, {one.target: FloorOffer(6) for one in hpas}, lambda _: True, {}, NOON, rules)
-    written = carried(plan, rules, found.reserve)
+    plan = floor_plan(hpas, {hpa.target: FloorOffer(6) for hpa in hpas}, lambda _: True, {}, NOON, rules)
+    written = carried(plan, rules, room.reserve)
     assert [write.subject.namespace for write in written.writes] == ["free"]
-    assert [one.code for one in written.refusals] == [RefusalReason.UNREADABLE]
+    assert [refusal.code for refusal in written.refusals] == [RefusalReason.UNREADABLE]
 
 
 def test_the_rules_of_all_namespaces_are_read_once_in_a_cycle() -> None:
-    """While they are not watched yet, every namespace would list those of the whole cluster."""
+    """Without a watch, each namespace would otherwise list the quotas of the whole cluster again."""
     server = FakeApiServer()
     admission = Resizes(server.client(), lambda id_: id_).admission()
     assert [admission(namespace).quotas for namespace in ("shop", "team", "shop")] == [(), (), ()]

@@ -1,4 +1,4 @@
-"""What a pod is made with, when it keeps what its template says, and the answer that the API server gets."""
+"""Sizes that the webhook gives new pods, pods that keep their template's, and the answer to the API server."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ def cpu(pod: Document) -> str:
     return str(pod["spec"]["containers"][0]["resources"]["requests"]["cpu"])
 
 
-def test_what_else_a_pod_states_stays(admitting: Admitting) -> None:
+def test_other_fields_of_a_pod_stay(admitting: Admitting) -> None:
     admitting.cycle(sized())
-    found = admitting.made()
-    assert found["spec"]["containers"][0]["resources"] == {
+    pod = admitting.made()
+    assert pod["spec"]["containers"][0]["resources"] == {
         "requests": {"cpu": "300m", "memory": "128Mi", "ephemeral-storage": "1Gi"},
         "claims": [{"name": "one"}],
     }
-    assert found["metadata"]["labels"] == {"pod-template-hash": "abc", LABEL: "watched"}
-    assert json.loads(found["metadata"]["annotations"][BEFORE])["new"] is True
+    assert pod["metadata"]["labels"] == {"pod-template-hash": "abc", LABEL: "watched"}
+    assert json.loads(pod["metadata"]["annotations"][BEFORE])["new"] is True
 
 
 def test_asked_once_more_the_answer_is_the_same(admitting: Admitting) -> None:
-    """Another webhook has put a container into the pod since."""
+    """Another webhook put a container into the pod between the two requests."""
     admitting.cycle(sized())
     once = admitting.made()
     once["spec"]["containers"].append({"name": "proxy", "resources": {"requests": {"cpu": "10m"}}})
@@ -92,7 +92,7 @@ def test_a_cycle_of_long_ago_says_nothing(admitting: Admitting, minutes: float, 
 
 
 def test_while_a_given_size_fits_the_running_pods_it_is_given_on(admitting: Admitting) -> None:
-    """Otherwise pods would alternate between two sizes: with the given one there is nothing left to decide."""
+    """Pods of a given size fit, so nothing new is decided; withdrawing it would make sizes alternate."""
     given = Resources(cpu_request=0.3, memory_request=128 * MIB)
     admitting.cycle(sized())
     assert admitting.cycle(FITS, minutes=1, now=given) == {"offered": 1, "owned": 0, "rolled-back": 0}
@@ -163,7 +163,7 @@ def test_a_new_pod_that_states_its_resources_as_a_whole_needs_a_size_of_each_con
                     max_size=4,
                 )
             ),
-        ).map(lambda one: json.dumps(one).encode()),
+        ).map(lambda document: json.dumps(document).encode()),
     )
 )
 def test_whatever_is_sent_there_is_an_answer(tmp_path_factory: pytest.TempPathFactory, body: bytes) -> None:
@@ -193,9 +193,9 @@ class TestRoomOfNodes:
 
     def test_a_size_is_brought_to_what_the_roomiest_node_has_beside_its_daemons(self, admitting: Admitting) -> None:
         admitting.cycle(sized(3.0))
-        found = admitting.made()
-        assert cpu(found) == "1500m"
-        assert "cpu 3, memory 128Mi; no node takes one even when empty" in found["metadata"]["annotations"][SIZE]
+        pod = admitting.made()
+        assert cpu(pod) == "1500m"
+        assert "cpu 3, memory 128Mi; no node takes one even when empty" in pod["metadata"]["annotations"][SIZE]
 
     def test_a_size_that_fits_stays(self, admitting: Admitting) -> None:
         admitting.cycle(sized(1.5))
@@ -216,11 +216,13 @@ class TestRoomOfNodes:
 
 
 @pytest.mark.parametrize("mode", ["Auto", "Initial", "Off"])
-def test_beside_a_vpa_the_rule_is_that_of_running_pods_and_its_reason_is_told(admitting: Admitting, mode: str) -> None:
+def test_beside_a_vpa_the_rule_is_that_of_running_pods_and_its_reason_is_reported(
+    admitting: Admitting, mode: str
+) -> None:
     beside = Neighbours(vpas=[VpaNeighbour("web", WEB, mode, {})])
     admitting.actuator.neighbours = lambda _: beside
     states = admitting.cycle(sized())
     owned = mode != "Off"
     assert states["owned"] == owned
-    assert [one.message for one in admitting.actuator.lasting.values()] == [beside.writes_sizes(WEB)] * owned
+    assert [refusal.message for refusal in admitting.actuator.lasting.values()] == [beside.writes_sizes(WEB)] * owned
     assert cpu(admitting.made()) == ("100m" if owned else "300m")

@@ -1,4 +1,4 @@
-"""The process dies with each request of a cycle in turn, and another one goes on: the end is that of a quiet run."""
+"""Whichever request of a cycle the process dies with, its successor reaches the end of a quiet run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def releases(server: FakeApiServer, mode: str, now: datetime | None = None) -> N
 
 
 def requests_of(begin: FakeApiServer, does: Callable[..., None], mode: str, now: datetime | None) -> tuple[int, dict]:
-    """How many requests a quiet run takes, and its end."""
+    """Number of requests of an undisturbed run, and the state that it ends in."""
     quiet = deepcopy(begin)
     quiet.requests = []
     does(quiet, mode, now)
@@ -50,7 +50,7 @@ def test_wherever_the_process_dies_the_next_one_ends_where_a_quiet_run_does(
     count, end = requests_of(begin, does, mode, now)
     assert count > 3
     wished = WISHED if does is raises else STATED
-    assert {one["value"] for one in end.values()} == {wished[mode]}
+    assert {state["value"] for state in end.values()} == {wished[mode]}
     for number in range(count):
         server = deepcopy(begin)
         server.requests, server.kill_at, server.answered = [], number, answered

@@ -1,6 +1,6 @@
-"""Watches that are late, and processes that begin anew behind a late store: the end is that of an undisturbed run.
+"""Late watches, and restarts behind them, lead to the end of an undisturbed run.
 
-Every lateness from none to all changes of the undisturbed run, with a restart after each of its cycles.
+Tried is every delay from no change to all changes of the undisturbed run, with a restart after each of its cycles.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from tests.support.fake_api_server import FakeApiServer
 
 CYCLES = 4
-"""After each of them the process may be replaced."""
+"""Cycles of a run; the process may be replaced after each."""
 SETTLED = 6
-"""Cycles after which everything is delivered, and written."""
+"""Cycles after which every change is delivered, and written."""
 
 
 class Run:
@@ -47,7 +47,7 @@ class Run:
         self.restart()
 
     def restart(self) -> None:
-        """Another process takes over, and knows what its lists say."""
+        """Let another process take over, which knows only the objects that it lists."""
         now = self.hands.now
         self.watches = LateWatches(self.hands.server, self.seconds, self.late)
         self.hands = replace(self.hands, now=now, live=self.watches.live)
@@ -57,7 +57,7 @@ class Run:
         return self.hands.now.timestamp()
 
     def cycle(self) -> None:
-        """One cycle after what has come; nothing goes below what the measured demand needs."""
+        """Run a cycle after the delivered changes; no count goes below the measured demand."""
         self.watches.deliver()
         before = counts(self.hands)
         self.hands.cycle()
@@ -65,25 +65,25 @@ class Run:
             assert now >= min(was, self.hands.reactive)
 
     def settle(self) -> None:
-        """All that was late comes."""
+        """Deliver every change, and run the cycles that follow."""
         self.watches.late = 0
         for _ in range(SETTLED):
             self.cycle()
 
 
 def counts(hands: Hands) -> list[int]:
-    """Counts in mode scale."""
+    """Replicas of each workload in mode scale; other modes have none."""
     if hands.mode != "scale":
         return []
     return [int(value_of(hands.server.objects[path_of("scale", namespace)])) for namespace in NAMESPACES]
 
 
 def nothing(_: Hands) -> None:
-    """Nothing happens beside the cycles."""
+    """Change nothing between the cycles."""
 
 
 def released(hands: Hands) -> None:
-    """A person releases everything while the service is there."""
+    """Release everything, as a person may while the service runs."""
     released_objects_of(hands.server, hands.mode, hands.now)
 
 
@@ -93,7 +93,7 @@ def began_raised(mode: str) -> Hands:
 
 
 def owner_writes(hands: Hands) -> None:
-    """The owner applies another count over ours."""
+    """Apply another count of the owner over ours."""
     owner_sets(hands.server, hands.mode, NAMESPACES[0], OWNERS)
 
 
@@ -108,7 +108,7 @@ CASES = [(mode, story) for mode in MODES for story in STORIES if mode != "resize
 
 
 def ended(begin: Hands, happens: Callable[[Hands], None], late: int, restart: int) -> FakeApiServer:
-    """The cluster at the end, and what happens after the first cycle; 0: no process is replaced."""
+    """The cluster at the end of a run with this event after its first cycle; `restart` 0 replaces no process."""
     run = Run(replace(begin, server=deepcopy(begin.server)), late)
     for cycle in range(1, CYCLES + 1):
         run.cycle()
@@ -126,25 +126,25 @@ def test_however_late_the_watches_are_the_end_is_that_of_an_undisturbed_run(mode
     begin = begun(mode)
     quiet = ended(begin, happens, 0, 0)
     end, changes = end_of(quiet), len(quiet.changes) - len(begin.server.changes)
-    assert {one["value"] for one in end.values()} - {OWNERS} == {value[mode]}
-    assert (OWNERS in {one["value"] for one in end.values()}) == (happens is owner_writes)
+    assert {state["value"] for state in end.values()} - {OWNERS} == {value[mode]}
+    assert (OWNERS in {state["value"] for state in end.values()}) == (happens is owner_writes)
     assert changes >= len(NAMESPACES)
     for late in range(changes + 1):
         for restart in range(CYCLES + 1):
-            found = end_of(ended(begin, happens, late, restart))
-            assert found == end, f"{late} changes late, replaced after cycle {restart}"
+            late_end = end_of(ended(begin, happens, late, restart))
+            assert late_end == end, f"{late} changes late, replaced after cycle {restart}"
 
 
 @pytest.mark.parametrize("late", range(8))
 def test_an_hpa_that_is_seen_late_takes_the_count_over_all_the_same(late: int) -> None:
-    """Until it is seen the count of ours stays; then nothing of ours is left beside it."""
+    """Our count stays until the HPA is delivered; then no mark of ours is left."""
     server, now = raised("scale")
     run = Run(Hands(server, "scale", now), late)
     server.add(path_of("floor", "shop"), object_of("floor"))
     for _ in range(CYCLES):
         run.cycle()
     run.settle()
-    one = server.objects[path_of("scale", "shop")]
-    assert not [name for name in one["metadata"].get("labels", {}) if name.startswith("forecaster.dev/")]
-    assert value_of(one) == WISHED["scale"]
+    workload = server.objects[path_of("scale", "shop")]
+    assert not [name for name in workload["metadata"].get("labels", {}) if name.startswith("forecaster.dev/")]
+    assert value_of(workload) == WISHED["scale"]
     assert value_of(server.objects[path_of("scale", "team")]) == WISHED["scale"]

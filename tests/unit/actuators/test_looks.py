@@ -1,4 +1,4 @@
-"""Which objects a cycle reads before it writes: no namespace of thousands and no slow API server keeps others out."""
+"""A cycle reads objects before it writes; a namespace of thousands or a slow API server keeps none out for ever."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ def test_workloads_that_are_refused_in_each_cycle_keep_no_other_from_its_turn(mo
     server = FakeApiServer()
     for number in range(MAX_WORKLOADS + 100):
         name = f"a{number:03}"
-        one = object_of(mode, name)
-        one["metadata"] |= REFUSED[mode]
-        server.add(path_of(mode, name if apart else "a", name), one)
+        document = object_of(mode, name)
+        document["metadata"] |= REFUSED[mode]
+        server.add(path_of(mode, name if apart else "a", name), document)
     server.add(path_of(mode, "shop"), object_of(mode))
     Hands(server, mode).cycles(2)
     assert value_of(server.objects[path_of(mode, "shop")]) == WISHED[mode]
@@ -44,24 +44,24 @@ def test_an_api_server_that_answers_slowly_holds_no_cycle_up_for_long(mode: str)
         spent[0] += 1.0
 
     server.fault = slow
-    found = Hands(server, mode, seconds=lambda: spent[0]).cycle()
+    effected = Hands(server, mode, seconds=lambda: spent[0]).cycle()
     assert spent[0] < 3 * BUDGET_SECONDS
-    assert found.failures[0] == "shop/w21: w21 and 78 more are not read in this cycle, the API server is slow"
+    assert effected.failures[0] == "shop/w21: w21 and 78 more are not read in this cycle, the API server is slow"
 
 
 @pytest.mark.parametrize("mode", REFUSED)
 def test_an_api_server_that_throttles_is_asked_a_few_times_and_no_object_is_called_unreadable(mode: str) -> None:
-    server, asked = FakeApiServer(), list[str]()
+    server, targets = FakeApiServer(), list[str]()
     for number in range(100):
         server.add(path_of(mode, "shop", f"w{number:02}"), object_of(mode, f"w{number:02}"))
 
     def throttled(request: RawRequest) -> int:
         if request.method != "GET" or "/namespaces/shop/" not in request.target:
             return 0
-        asked.append(request.target)
+        targets.append(request.target)
         return 429
 
     server.fault = throttled
     with pytest.raises(ApiError, match="429"):
         Hands(server, mode).cycle()
-    assert len(asked) == MAX_TROUBLE
+    assert len(targets) == MAX_TROUBLE

@@ -1,4 +1,4 @@
-"""An HPA that has no answer is warned of beside it: at once, again after an hour, and by the replica that leads."""
+"""The leader writes a warning Event beside an HPA whose selector has no answer, and repeats it after an hour."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Events:
-    """What was created, by path."""
+    """An API server that records the Events created in it, and refuses those beside some HPAs."""
 
     def __init__(self) -> None:
         self.created: list[tuple[str, EventObject]] = []
@@ -35,18 +35,20 @@ class Events:
 
 
 class Story:
-    """HPAs named `misread` read a signal that is not measured."""
+    """A service in whose cluster the HPAs in `misread` read a signal that is not measured."""
 
     def __init__(self, acting: ActingSettings | None = None, *, leads: bool = True) -> None:
         self.events, self.misread = Events(), ["web"]
         fence = Fence(left=1000 if leads else 0)
-        self.warnings = HpaWarnings(cast("ApiClient", self.events), self._told, fence, acting or ActingSettings())
+        self.warnings = HpaWarnings(
+            cast("ApiClient", self.events), self._misread_hpas, fence, acting or ActingSettings()
+        )
 
-    def _told(self) -> list[Misread]:
-        return [Misread(HorizontalPodAutoscalerMeta(one, "shop", uid=one), "no signal cpus") for one in self.misread]
+    def _misread_hpas(self) -> list[Misread]:
+        return [Misread(HorizontalPodAutoscalerMeta(name, "shop", uid=name), "no signal cpus") for name in self.misread]
 
-    def said(self, *minutes: int) -> list[int]:
-        """The number of Events after cycles in these minutes."""
+    def events_after(self, *minutes: int) -> list[int]:
+        """Run a cycle in each of these minutes, and count the Events so far after each."""
         counts = []
         for each in minutes:
             self.warnings.act(NOON + timedelta(minutes=each))
@@ -54,65 +56,65 @@ class Story:
         return counts
 
 
-def test_one_event_an_hour_while_it_stands() -> None:
+def test_one_event_an_hour_while_an_hpa_is_misread() -> None:
     story = Story()
-    assert story.said(0, 1, 59, 60, 61) == [1, 1, 1, 2, 2]
+    assert story.events_after(0, 1, 59, 60, 61) == [1, 1, 1, 2, 2]
     (path, event), (_, later) = story.events.created
     assert (path, event.reason, event.type) == ("/api/v1/namespaces/shop/events", "MetricMisread", "Warning")
     assert event.message == "no signal cpus"
     assert event.metadata.name != later.metadata.name
 
 
-def test_two_replicas_in_turn_make_one_event_of_it() -> None:
+def test_two_replicas_in_turn_make_one_event() -> None:
     first, second = Story(), Story()
-    assert first.said(0) == second.said(1) == [1]
+    assert first.events_after(0) == second.events_after(1) == [1]
     assert first.events.created[0][1].metadata.name == second.events.created[0][1].metadata.name
 
 
-def test_mended_and_broken_again_it_is_told_again() -> None:
+def test_an_hpa_that_is_mended_and_broken_again_is_warned_of_again() -> None:
     story = Story()
-    story.said(0)
+    story.events_after(0)
     story.misread = []
-    assert story.said(1) == [1]
+    assert story.events_after(1) == [1]
     story.misread = ["web"]
-    assert story.said(2) == [2]
+    assert story.events_after(2) == [2]
 
 
 def test_a_fleet_of_them_takes_several_cycles() -> None:
     story = Story()
     story.misread = [f"web-{each}" for each in range(MAX_WARNINGS + 5)]
-    assert story.said(0, 1, 2) == [MAX_WARNINGS, MAX_WARNINGS + 5, MAX_WARNINGS + 5]
+    assert story.events_after(0, 1, 2) == [MAX_WARNINGS, MAX_WARNINGS + 5, MAX_WARNINGS + 5]
 
 
 @pytest.mark.parametrize("acting", [ActingSettings(paused=True), ActingSettings(dry_run=True)])
 def test_nothing_is_written_in_a_pause_or_a_dry_run(acting: ActingSettings) -> None:
-    assert Story(acting).said(0) == [0]
+    assert Story(acting).events_after(0) == [0]
 
 
-def test_a_namespace_with_thousands_of_them_leaves_no_other_untold() -> None:
+def test_a_namespace_with_thousands_of_them_leaves_no_other_without_its_event() -> None:
     story = Story()
     story.misread = [*(f"a-{each:04}" for each in range(61 * MAX_WARNINGS)), "web"]
     story.warnings.fence = Fence(left=100_000)
-    story.said(*range(70))
+    story.events_after(*range(70))
     assert "web" in {event.involved_object.name for _, event in story.events.created}
 
 
-def test_an_hpa_beside_which_no_event_comes_through_keeps_no_other_untold() -> None:
+def test_an_hpa_beside_which_no_event_comes_through_keeps_no_other_without_its_event() -> None:
     story = Story()
     story.misread = ["bad", "web"]
     story.events.refuses = {"bad": UnreachableError("its webhook does not answer in time")}
     for minute in (0, 1):
         with pytest.raises(UnreachableError):
-            story.said(minute)
+            story.events_after(minute)
     assert [event.involved_object.name for _, event in story.events.created] == ["web"]
 
 
 def test_a_clock_that_was_ahead_delays_no_event() -> None:
-    assert Story().said(60 * 24 * 300, 0, 1, 60) == [1, 2, 2, 3]
+    assert Story().events_after(60 * 24 * 300, 0, 1, 60) == [1, 2, 2, 3]
 
 
 def test_nothing_is_written_by_a_replica_that_does_not_lead() -> None:
-    assert Story(leads=False).said(0) == [0]
+    assert Story(leads=False).events_after(0) == [0]
 
 
 def test_a_namespace_that_refuses_events_keeps_no_other_from_its_own() -> None:
@@ -130,4 +132,4 @@ def test_an_api_server_that_is_away_is_asked_again_in_the_next_cycle() -> None:
     with pytest.raises(UnreachableError):
         story.warnings.act(NOON)
     story.events.refuses = {}
-    assert story.said(1) == [1]
+    assert story.events_after(1) == [1]

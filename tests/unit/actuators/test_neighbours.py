@@ -1,4 +1,4 @@
-"""What comes beside a workload between the look of a cycle and its writes, by whatever writes them."""
+"""An object that arrives beside a workload after a cycle has looked stops the writes that it concerns."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 WEB = live_scale_of().id
 OFF = VpaNeighbour("web", WEB, "Off", {})
-COMES: dict[str, tuple[str, Any]] = {
+ARRIVALS: dict[str, tuple[str, Any]] = {
     "VPA": (VPAS, OFF._replace(mode="Auto")),
     "VPA of memory": (VPAS, OFF._replace(mode="Auto", resources=frozenset({"memory"}))),
     "VPA that is Off": (VPAS, OFF),
@@ -34,20 +34,20 @@ STOPS = {
 
 
 class Watched:
-    """A cluster as it is watched, `Followed` and HPAs."""
+    """The watched objects of a cluster beside its HPAs; stands in for `Followed`."""
 
     def __init__(self) -> None:
-        self.found: dict[str, list[Any]] = {SCALED_OBJECTS: [], VPAS: []}
+        self.watched: dict[str, list[Any]] = {SCALED_OBJECTS: [], VPAS: []}
         self.hpas: dict[WorkloadId, set[Key]] = {WEB: {("shop", "first")}}
 
     def objects(self, path: str) -> list[Any]:
-        return self.found[path]
+        return self.watched[path]
 
-    def comes(self, path: str, one: Any) -> None:
+    def add(self, path: str, arrival: Any) -> None:
         if path:
-            self.found[path] = [*self.found[path], one]
+            self.watched[path] = [*self.watched[path], arrival]
         else:
-            self.hpas[WEB].add(("shop", one))
+            self.hpas[WEB].add(("shop", arrival))
 
     def beside(self) -> CycleNeighbours:
         client: Any = None  # nothing is listed that is watched
@@ -56,15 +56,15 @@ class Watched:
 
 
 @pytest.mark.parametrize("mode", CONCERNS)
-@pytest.mark.parametrize("what", COMES)
-def test_what_comes_after_the_look_stops_the_writes_that_it_concerns(what: str, mode: str) -> None:
+@pytest.mark.parametrize("arrival", ARRIVALS)
+def test_what_comes_after_the_look_stops_the_writes_that_it_concerns(arrival: str, mode: str) -> None:
     cluster = Watched()
     beside, concern = cluster.beside(), CONCERNS[mode]
     beside.begin()
     beside(NOON)
     assert not beside.since(WEB, concern)
-    cluster.comes(*COMES[what])
-    assert bool(beside.since(WEB, concern)) is (what in STOPS[mode])
+    cluster.add(*ARRIVALS[arrival])
+    assert bool(beside.since(WEB, concern)) is (arrival in STOPS[mode])
     beside.begin()
     beside(NOON.replace(minute=1))
     assert not beside.since(WEB, concern), "the next cycle decides by it"
@@ -75,6 +75,6 @@ def test_a_cycle_that_did_not_look_is_stopped_by_nothing_that_was_there_before()
     beside = cluster.beside()
     beside.begin()
     beside(NOON)
-    cluster.comes(*COMES["VPA"])
+    cluster.add(*ARRIVALS["VPA"])
     beside.begin()
     assert not beside.since(WEB, CONCERNS["resize"])

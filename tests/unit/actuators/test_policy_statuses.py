@@ -1,4 +1,4 @@
-"""What a PredictivePolicy is told of itself: how many workloads, what stands over it, which Event."""
+"""The status of a PredictivePolicy: its workloads, the statements that override it, and its Event."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def level(value: float) -> dict[str, float]:
 
 @dataclass
 class Stage:
-    """A writer on a fake cluster with these policies; two workloads."""
+    """A writer of statuses over a fake cluster with these policies and two workloads."""
 
     resources: dict[str, PolicyResource]
     overrides: tuple[tuple[PolicySelector, dict[str, object]], ...] = ()
@@ -45,7 +45,7 @@ class Stage:
 
     @classmethod
     def of(cls, *policies: PolicyResource, **fields: object) -> Stage:
-        return cls({one.name: one for one in policies}, **fields)  # type: ignore[arg-type]
+        return cls({resource.name: resource for resource in policies}, **fields)  # type: ignore[arg-type]
 
     def __post_init__(self) -> None:
         self.policies = Policies(Policy(), self.overrides)
@@ -63,37 +63,38 @@ class Stage:
     def cycle(self, *ids: WorkloadId) -> list[str]:
         """Names of the policies whose status was written."""
         selecting = tuple(
-            (one.selector, one.layer) for one in sorted(self.resources.values(), key=lambda one: one.name)
+            (resource.selector, resource.layer)
+            for resource in sorted(self.resources.values(), key=lambda resource: resource.name)
         )
         self.policies.take_over(ClusterPolicies(selecting, labels=self.labels))
-        here = ids or (WEB, API)
-        for id_ in here:
+        workloads = ids or (WEB, API)
+        for id_ in workloads:
             self.policies.of(id_)
-        rows = [recommendation(id_, at=NOON) for id_ in here]
+        rows = [recommendation(id_, at=NOON) for id_ in workloads]
         self.writer.receive(offered_cycle(NOON, told(rows, NOON), [Policy()] * len(rows)))
         before = len(self.written)
         if self.writer.sender.sending:
             self.writer.sender.step()
-        return [one.resource.name for one in self.written[before:]]
+        return [write.resource.name for write in self.written[before:]]
 
-    def told(self, name: str) -> tuple[int, str, str, str]:
-        """Workloads, and the status, reason and message of `Ready`."""
+    def ready(self, name: str) -> tuple[int, str, str, str]:
+        """Workloads of a policy, and the status, reason and message of its condition `Ready`."""
         status = status_there(self.resources[name].status, PolicyStatus)
-        ready = status.condition("Ready")
-        assert ready is not None
-        return status.workloads, ready.status, ready.reason, ready.message
+        condition = status.condition("Ready")
+        assert condition is not None
+        return status.workloads, condition.status, condition.reason, condition.message
 
 
-def test_it_is_told_how_many_workloads_it_selects_and_only_when_that_changes() -> None:
+def test_a_status_counts_the_selected_workloads_and_is_written_only_when_that_changes() -> None:
     stage = Stage.of(policy("teams", mode="publish"))
     assert stage.cycle() == ["teams"]
-    assert stage.told("teams")[:3] == (2, "True", "PolicyInForce")
+    assert stage.ready("teams")[:3] == (2, "True", "PolicyInForce")
     assert stage.cycle() == []
     assert stage.cycle(WEB) == ["teams"]
-    assert stage.told("teams")[0] == 1
+    assert stage.ready("teams")[0] == 1
 
 
-def test_what_stands_over_it_is_named_with_the_workloads_that_both_select() -> None:
+def test_statements_that_override_a_policy_are_named_with_the_workloads_that_both_select() -> None:
     named = PolicySelector(name="web")
     stage = Stage.of(
         policy("a", horizontal=level(0.8), mode="publish"),
@@ -103,21 +104,23 @@ def test_what_stands_over_it_is_named_with_the_workloads_that_both_select() -> N
     stage.cycle()
     over = "horizontal.quantile 0.95 by overrides[0] for 1 workload."
     both = f"Stated otherwise: horizontal.quantile 0.9 by PredictivePolicy b for 2 workloads; {over}"
-    assert stage.told("a") == (2, "True", "PartlyOverridden", both)
-    assert stage.told("b")[2:] == (
+    assert stage.ready("a") == (2, "True", "PartlyOverridden", both)
+    assert stage.ready("b")[2:] == (
         "PartlyOverridden",
         "Stated otherwise: horizontal.quantile 0.95 by overrides[0] for 1 workload.",
     )
 
 
-def test_a_policy_for_each_of_a_hundred_teams_is_told_in_a_moment() -> None:
-    """Each was once compared with each other one by looking at every workload: 12 s for this many."""
+def test_statuses_of_a_hundred_policies_are_made_in_a_moment() -> None:
+    """Comparing each pair of policies over every workload took 12 s for this many."""
     selectors = [PolicySelector(namespace=f"team-{i}") for i in range(100)]
-    stage = Stage.of(*(policy(f"p{i:03}", one, horizontal=level(0.5 + i / 250)) for i, one in enumerate(selectors)))
+    stage = Stage.of(
+        *(policy(f"p{i:03}", selector, horizontal=level(0.5 + i / 250)) for i, selector in enumerate(selectors))
+    )
     began = process_time()
     assert len(stage.cycle(*(WorkloadId(f"team-{i % 100}", "Deployment", f"w{i}") for i in range(1_000)))) == 100
     assert process_time() - began < 4
-    assert stage.told("p007")[:3] == (10, "True", "PolicyInForce")
+    assert stage.ready("p007")[:3] == (10, "True", "PolicyInForce")
 
 
 def test_policies_that_select_nothing_in_common_are_no_conflict() -> None:
@@ -126,7 +129,7 @@ def test_policies_that_select_nothing_in_common_are_no_conflict() -> None:
         policy("b", PolicySelector(name="api"), horizontal=level(0.9)),
     )
     stage.cycle()
-    assert {stage.told(name)[2] for name in ("a", "b")} == {"PolicyInForce"}
+    assert {stage.ready(name)[2] for name in ("a", "b")} == {"PolicyInForce"}
 
 
 @pytest.mark.parametrize(
@@ -140,10 +143,10 @@ def test_policies_that_select_nothing_in_common_are_no_conflict() -> None:
     ],
     ids=["by name", "by labels that are not known"],
 )
-def test_one_that_selects_nothing_is_told_and_warned_of(selector: PolicySelector, why: str) -> None:
+def test_a_policy_that_selects_nothing_says_so_and_is_warned_of(selector: PolicySelector, why: str) -> None:
     stage = Stage.of(policy("teams", selector, mode="publish"))
     stage.cycle()
-    assert stage.told("teams") == (0, "False", "MatchesNothing", why)
+    assert stage.ready("teams") == (0, "False", "MatchesNothing", why)
     (write,) = stage.written
     event = condition_event(write.resource, write.news[0], NOON)
     assert (event.type, event.reason, event.metadata.namespace) == ("Warning", "MatchesNothing", "default")
@@ -154,16 +157,16 @@ def test_another_label_of_a_workload_is_another_status() -> None:
     stage = Stage.of(policy("teams", PolicySelector(labels={"team": "shop"}), mode="publish"))
     stage.labels = {WEB: {"team": "shop"}}
     stage.cycle()
-    assert stage.told("teams")[0] == 1
+    assert stage.ready("teams")[0] == 1
     stage.labels = {WEB: {"team": "shop"}, API: {"team": "shop"}}
     assert stage.cycle() == ["teams"]
-    assert stage.told("teams")[0] == 2
+    assert stage.ready("teams")[0] == 2
 
 
-def test_one_that_contradicts_what_is_below_it_names_a_workload() -> None:
+def test_a_policy_that_contradicts_the_ones_below_it_names_a_workload() -> None:
     stage = Stage.of(policy("a", horizontal={"min_replicas": 5}), policy("b", horizontal={"max_replicas": 2}))
     stage.cycle()
-    _, status, reason, message = stage.told("b")
+    _, status, reason, message = stage.ready("b")
     assert (status, reason) == ("False", "PolicyRefused")
     assert message.startswith("It is left out of 2 workloads, shop/api among them: ")
 

@@ -1,4 +1,4 @@
-"""Which pods get another size, when, and what becomes of one that is worse off."""
+"""Pods that get another size, the order in which they do, and the way back for a pod that is worse off."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def pod(
 ) -> ResizablePod:
     policy = dict.fromkeys(restarting, "RestartContainer")
     containers = (Container("app", now or size(100, 64), resize_policy=policy),)
-    found = ResizablePod("shop", name, f"uid-{name}", "1", WEB, Pod(containers), node="n1")
-    return replace(found, **fields)  # type: ignore[arg-type]
+    sized_pod = ResizablePod("shop", name, f"uid-{name}", "1", WEB, Pod(containers), node="n1")
+    return replace(sized_pod, **fields)  # type: ignore[arg-type]
 
 
 def planned(
     *candidates: ResizablePod,
-    wanted: Requirements | None = None,
+    recommended: Requirements | None = None,
     watched: Sequence[ResizablePod] = (),
     admission: NamespaceAdmission = OPEN,
     rules: ResizeSettings = RULES,
@@ -62,22 +62,22 @@ def planned(
     minutes: float = 0,
     evictions: EvictionTerms = NO_EVICTIONS,
 ) -> ResizePlan:
-    sizes: dict[WorkloadId, Sizes] = {WEB: {"app": wanted or size(300, 128)}}
+    sizes: dict[WorkloadId, Sizes] = {WEB: {"app": recommended or size(300, 128)}}
     at = NOON + minutes * MINUTE
     return resize_plan(watched, candidates, sizes, lambda _: mode, lambda _: admission, at, rules, evictions)
 
 
 def resized(name: str = "web-1", **fields: object) -> ResizablePod:
-    """A pod that got its size at noon."""
+    """A pod that was resized at noon."""
     before = Resized({"app": size(100, 64)}, NOON, 0)
     return pod(name, size(300, 128), resized=before, marked=True, writers=frozenset({"forecaster"}), **fields)
 
 
 def codes(plan: ResizePlan) -> list[str]:
-    return [str(one.code) for one in plan.refusals]
+    return [str(refusal.code) for refusal in plan.refusals]
 
 
-def test_a_pod_gets_its_size_and_what_it_had_is_kept() -> None:
+def test_a_pod_gets_its_size_and_the_one_before_is_kept() -> None:
     (write,) = planned(pod()).writes
     assert (write.change, write.sizes) == (Change.RESIZE, {"app": size(300, 128)})
     assert write.resized == Resized({"app": size(100, 64)}, NOON, 0)
@@ -85,20 +85,20 @@ def test_a_pod_gets_its_size_and_what_it_had_is_kept() -> None:
 
 
 def test_memory_is_not_lowered_in_a_running_pod_unless_that_is_allowed() -> None:
-    (write,) = planned(pod(now=size(100, 64)), wanted=size(300, 32)).writes
+    (write,) = planned(pod(now=size(100, 64)), recommended=size(300, 32)).writes
     assert write.sizes == {"app": size(300, 64)}
-    (write,) = planned(pod(), wanted=size(300, 32), rules=ResizeSettings(enabled=True, lower_memory=True)).writes
+    (write,) = planned(pod(), recommended=size(300, 32), rules=ResizeSettings(enabled=True, lower_memory=True)).writes
     assert write.sizes == {"app": size(300, 32)}
 
 
 def whole(*names: str) -> ResizablePod:
-    """A pod that states its resources as a whole, of these containers."""
+    """A pod with these containers that states its resources for the whole pod."""
     containers = tuple(Container(name, Requirements({}, {})) for name in names)
     return pod(pod=Pod(containers, pod_level=size(200, 64)))
 
 
 def test_memory_of_a_whole_pod_is_not_lowered_either() -> None:
-    (write,) = planned(whole("app"), wanted=size(300, 32)).writes
+    (write,) = planned(whole("app"), recommended=size(300, 32)).writes
     assert write.sizes == {"the pod": size(300, 64)}
     assert write.resized is not None
     assert write.resized.before["the pod"] == size(200, 64)
@@ -111,7 +111,7 @@ def test_a_whole_pod_of_which_a_container_has_no_size_stays_and_says_so() -> Non
 
 
 def test_a_guaranteed_pod_stays_guaranteed() -> None:
-    (write,) = planned(pod(now=size(100, 64, limits=True)), wanted=size(300, 128)).writes
+    (write,) = planned(pod(now=size(100, 64, limits=True)), recommended=size(300, 128)).writes
     assert write.sizes == {"app": size(300, 128, limits=True)}
 
 
@@ -119,7 +119,7 @@ def test_a_guaranteed_pod_stays_guaranteed() -> None:
 def test_a_limit_stays_where_the_size_has_none_and_rises_with_the_request(cpu: int, limit: int) -> None:
     """A running pod cannot lose a limit; a size without one (`cpu_limit: none`) still reaches it."""
     has = Requirements({"cpu": 100, "memory": 64 * MIB}, {"cpu": 200})
-    (write,) = planned(pod(now=has), wanted=size(cpu, 64)).writes
+    (write,) = planned(pod(now=has), recommended=size(cpu, 64)).writes
     assert write.sizes == {"app": Requirements({"cpu": cpu, "memory": 64 * MIB}, {"cpu": limit})}
 
 
@@ -127,7 +127,7 @@ def test_a_container_that_would_be_restarted_is_left_unless_that_is_allowed() ->
     plan = planned(pod(restarting=("memory",)))
     assert (plan.writes, codes(plan)) == ([], ["restarts"])
     assert planned(pod(restarting=("memory",), unready=0), rules=RESTARTS).writes
-    assert planned(pod(restarting=("memory",)), wanted=size(300, 64)).writes
+    assert planned(pod(restarting=("memory",)), recommended=size(300, 64)).writes
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ def test_a_container_is_restarted_only_while_all_pods_of_its_workload_are_ready(
     plan = planned(pod(restarting=("memory",), unready=unready), rules=RESTARTS)
     assert (plan.writes, codes(plan)) == ([], ["restarts"])
     assert why in plan.refusals[0].message
-    assert planned(pod(restarting=("memory",), unready=unready), wanted=size(300, 64), rules=RESTARTS).writes
+    assert planned(pod(restarting=("memory",), unready=unready), recommended=size(300, 64), rules=RESTARTS).writes
 
 
 def test_a_limit_range_is_kept_to() -> None:
@@ -168,7 +168,7 @@ class TestOneAfterTheOther:
         assert (write.change, write.sizes, write.settled) == (Change.SETTLE, {}, True)
 
     def test_what_is_decided_of_a_pod_is_done_to_the_pod_as_it_is_now(self) -> None:
-        """Its kubelet has written a status meanwhile: another version, and the same in all that was looked at."""
+        """A status from its kubelet changes the version, and none of the fields that the decision read."""
         (write,) = planned(watched=[resized()], minutes=10).writes
         fresh = replace(write.subject, version="9")
         assert write.on(fresh) == replace(write, subject=fresh)
@@ -198,13 +198,13 @@ class TestRollBack:
         assert write.backed_off_until == NOON + 3 * MINUTE + RULES.back_off
 
     def test_its_workload_is_left_alone_for_long(self) -> None:
-        ours = frozenset({"forecaster"})
-        backed_off = pod(marked=True, backed_off_until=NOON + RULES.back_off, writers=ours)
+        own_writer = frozenset({"forecaster"})
+        backed_off = pod(marked=True, backed_off_until=NOON + RULES.back_off, writers=own_writer)
         plan = planned(pod("web-2"), watched=[backed_off], minutes=60)
         assert (plan.writes, codes(plan)) == ([], ["rolled-back"])
 
     def test_a_settled_pod_gets_another_size_and_keeps_what_its_owner_gave_it(self) -> None:
-        (write,) = planned(resized(settled=True), wanted=size(500, 128), minutes=60).writes
+        (write,) = planned(resized(settled=True), recommended=size(500, 128), minutes=60).writes
         assert (write.change, write.sizes) == (Change.RESIZE, {"app": size(500, 128)})
         assert write.resized == Resized({"app": size(100, 64)}, NOON + 60 * MINUTE, 0)
 
@@ -219,13 +219,13 @@ class TestRollBack:
         assert (write.change, write.sizes) == (Change.RESTORE, {"app": size(100, 64)})
 
     def test_a_size_that_another_client_wrote_stays(self) -> None:
-        theirs = resized(restarts=3)
-        theirs = replace(theirs, writers=frozenset({"forecaster", "kubectl"}))
-        (write,) = planned(watched=[theirs]).writes
+        rewritten = resized(restarts=3)
+        rewritten = replace(rewritten, writers=frozenset({"forecaster", "kubectl"}))
+        (write,) = planned(watched=[rewritten]).writes
         assert (write.change, write.sizes, write.backed_off_until) == (Change.YIELD, {}, NOON + RULES.back_off)
-        settled = replace(theirs, settled=True)
-        assert [each.change for each in planned(settled, wanted=size(500, 128)).writes] == [Change.YIELD]
-        released = undone(theirs, "released")
+        settled = replace(rewritten, settled=True)
+        assert [each.change for each in planned(settled, recommended=size(500, 128)).writes] == [Change.YIELD]
+        released = undone(rewritten, "released")
         assert released is not None
         assert (released.change, released.sizes) == (Change.FORGET, {})
 
@@ -236,15 +236,15 @@ blocks = st.builds(lambda cpu, memory, limits: size(cpu, memory, limits=limits),
 
 @given(blocks, blocks, st.one_of(st.none(), amounts))
 def test_whatever_is_written_is_admitted_and_lowers_no_memory(
-    now: Requirements, wanted: Requirements, most: int | None
+    now: Requirements, recommended: Requirements, most: int | None
 ) -> None:
     item = LimitRangeItem("Container", max={"cpu": most}) if most else None
     admission = NamespaceAdmission(LATEST_SERVER, (LimitRange((item,), "small"),) if item else (), ())
-    one = pod(now=now)
-    for write in planned(one, wanted=wanted, admission=admission).writes:
+    candidate = pod(now=now)
+    for write in planned(candidate, recommended=recommended, admission=admission).writes:
         new = write.sizes["app"]
-        after = replace(one.pod, containers=(Container("app", new),))
-        assert qos_of(after, LATEST_SERVER) == qos_of(one.pod, LATEST_SERVER)
+        after = replace(candidate.pod, containers=(Container("app", new),))
+        assert qos_of(after, LATEST_SERVER) == qos_of(candidate.pod, LATEST_SERVER)
         assert all(new.requests[name] <= limit for name, limit in new.limits.items())
         assert set(new.limits) >= set(now.limits)
         assert new.requests["memory"] >= now.requests["memory"]
@@ -259,7 +259,7 @@ def stuck(name: str = "web-1", **fields: object) -> ResizablePod:
 
 
 @pytest.mark.parametrize(
-    ("watched", "evictions", "minutes", "found"),
+    ("watched", "evictions", "minutes", "changes"),
     [
         ([stuck()], EVICTS, 30, ["evict"]),
         ([stuck(status=ResizeStatus.DEFERRED)], EVICTS, 30, ["evict"]),
@@ -276,7 +276,7 @@ def stuck(name: str = "web-1", **fields: object) -> ResizablePod:
     ids=["late", "deferred", "early", "off", "worse", "alone", "kept", "again", "one-each", "on-its-way", "of a VPA"],
 )
 def test_a_pod_whose_node_does_not_grant_its_size_goes_late_and_alone(
-    watched: list[ResizablePod], evictions: EvictionTerms, minutes: float, found: list[str]
+    watched: list[ResizablePod], evictions: EvictionTerms, minutes: float, changes: list[str]
 ) -> None:
     plan = planned(watched=watched, evictions=evictions, minutes=minutes)
-    assert [str(one.change) for one in plan.writes] == found
+    assert [str(write.change) for write in plan.writes] == changes

@@ -1,4 +1,4 @@
-"""Sizes beside the health of a workload, composed: what its pods and its errors were is compared with what they are."""
+"""Resizing composed with the health of a workload: its pods and errors are compared with those before the change."""
 
 from __future__ import annotations
 
@@ -33,20 +33,22 @@ if TYPE_CHECKING:
 
 WEB = WorkloadId("shop", "Deployment", "web")
 MIB = 2**20
-NOW, WANTED = (Resources(cpu_request=cpu, memory_request=memory * MIB) for cpu, memory in ((0.1, 64.0), (0.3, 128.0)))
+SMALL, LARGE = (Resources(cpu_request=cpu, memory_request=memory * MIB) for cpu, memory in ((0.1, 64.0), (0.3, 128.0)))
 WELL = Health(desired=2, ready=2, restarted=0, release="web-1", errors=0.01, limit=0.05)
 
 
-def block(of: Resources) -> Requirements:
-    return Requirements({"cpu": round(1000 * (of.cpu_request or 0)), "memory": 1000 * int(of.memory_request or 0)})
+def block(resources: Resources) -> Requirements:
+    return Requirements(
+        {"cpu": round(1000 * (resources.cpu_request or 0)), "memory": 1000 * int(resources.memory_request or 0)}
+    )
 
 
 class OnePod:
-    """A cluster with one pod, whose container its resizePolicy restarts for memory; a cycle a minute."""
+    """A cluster with one pod, whose resizePolicy may restart its container for memory; a cycle a minute."""
 
     def __init__(self, *, restarts: bool = False, events: Sequence[Mapping[str, object]] = ()) -> None:
         policy = {} if not restarts else {"memory": "RestartContainer"}
-        pod = Pod((Container("app", block(NOW), resize_policy=policy),))
+        pod = Pod((Container("app", block(SMALL), resize_policy=policy),))
         self.pod = ResizablePod("shop", "web-1", "uid", "1", WEB, pod, node="n1")
         self.health, self.now, self.written = WELL, NOON, list[ResizeWrite]()
         stated = {"vertical": {"mode": "in-place", "evict": True}, "horizontal": {"events": events}}
@@ -66,9 +68,9 @@ class OnePod:
         self.publisher = RecordPublisher(policies, {"resize": self.actuator})
 
     def running(self) -> Iterator[tuple[WorkloadId, str, str, Resources]]:
-        own = self.pod.sizes["app"] == block(NOW)
+        own = self.pod.sizes["app"] == block(SMALL)
         for name in ("web-1", "web-2")[: self.ready]:
-            yield WEB, "shop", name, NOW if own else WANTED
+            yield WEB, "shop", name, SMALL if own else LARGE
 
     def marked(self, *, settled: bool = False) -> list[ResizablePod]:
         return [self.pod] if self.pod.marked else []
@@ -82,7 +84,9 @@ class OnePod:
 
     def write(self, write: ResizeWrite) -> None:
         self.written.append(write)
-        containers = tuple(replace(one, resources=write.sizes[one.name]) for one in self.pod.pod.containers)
+        containers = tuple(
+            replace(container, resources=write.sizes[container.name]) for container in self.pod.pod.containers
+        )
         self.pod = replace(
             self.pod,
             pod=replace(self.pod.pod, containers=containers),
@@ -93,12 +97,12 @@ class OnePod:
         )
 
     def record(self, _write: ResizeWrite, _at: object) -> None:
-        """Events are looked at elsewhere."""
+        """Ignore the Event; other tests read it."""
 
     def cycle(self) -> tuple[dict[tuple[str, str], int], dict[str, int]]:
-        size = ContainerSize("app", NOW, WANTED, None, None, "")
+        size = ContainerSize("app", SMALL, LARGE, None, None, "")
         decided = recommendation(WEB, at=self.now, now=2, replicas=2, reason=Reason.FORECAST)
-        self.publisher.publish(self.now, [replace(decided, resources=Resize(WANTED, Reason.SIZED, "sized", (size,)))])
+        self.publisher.publish(self.now, [replace(decided, resources=Resize(LARGE, Reason.SIZED, "sized", (size,)))])
         done = self.actuator.act(self.now)
         self.now += timedelta(minutes=1)
         return dict(done.writes), dict(done.states)
@@ -110,20 +114,20 @@ class OnePod:
     ids=["worse", "well", "unknown"],
 )
 def test_errors_after_a_size_take_it_back(errors: float | None, writes: dict[tuple[str, str], int]) -> None:
-    one = OnePod()
-    assert one.cycle()[0] == {("resize", "written"): 1}
-    assert one.pod.resized is not None
-    assert one.pod.resized.errors == 0.01
-    one.health = Health(2, 2, 0, "web-1", errors, 0.05)
-    assert one.cycle()[0] == writes
-    assert (one.pod.sizes["app"] == block(NOW)) is bool(writes)
+    cluster = OnePod()
+    assert cluster.cycle()[0] == {("resize", "written"): 1}
+    assert cluster.pod.resized is not None
+    assert cluster.pod.resized.errors == 0.01
+    cluster.health = Health(2, 2, 0, "web-1", errors, 0.05)
+    assert cluster.cycle()[0] == writes
+    assert (cluster.pod.sizes["app"] == block(SMALL)) is bool(writes)
 
 
 @pytest.mark.parametrize(("ready", "resized"), [(2, True), (1, False), (None, False)])
 def test_a_container_is_restarted_while_all_pods_are_ready(ready: int | None, *, resized: bool) -> None:
-    one = OnePod(restarts=True)
-    one.health = Health(2, ready, 0, "web-1", 0.01, 0.05)
-    writes, states = one.cycle()
+    cluster = OnePod(restarts=True)
+    cluster.health = Health(2, ready, 0, "web-1", 0.01, 0.05)
+    writes, states = cluster.cycle()
     assert (bool(writes), "restarts" in states) == (resized, not resized)
 
 
@@ -134,10 +138,10 @@ class TestChangeWindows:
     """NOON is a Sunday in winter."""
 
     def test_outside_of_them_a_size_stays_and_its_pod_is_not_even_read(self) -> None:
-        one = OnePod(events=[NIGHTS])
-        assert one.cycle() == ({}, {"outside-window": 1})
-        assert one.read == 0
-        (why,) = one.actuator.writer.lasting.values()
+        cluster = OnePod(events=[NIGHTS])
+        assert cluster.cycle() == ({}, {"outside-window": 1})
+        assert cluster.read == 0
+        (why,) = cluster.actuator.writer.lasting.values()
         assert why.message == ("shop/web: its size changes during nights (0 2 * * mon-fri for 3h, Europe/Berlin)")
 
     @pytest.mark.parametrize(
@@ -154,9 +158,9 @@ class TestChangeWindows:
         ids=["before two", "two in winter", "before five", "five", "two in summer", "five in summer", "Saturday"],
     )
     def test_they_open_by_the_clock_of_their_zone(self, at: str, *, opens: bool) -> None:
-        one = OnePod(events=[NIGHTS])
-        one.now = datetime.fromisoformat(at).replace(tzinfo=UTC)
-        assert bool(one.cycle()[0]) is opens
+        cluster = OnePod(events=[NIGHTS])
+        cluster.now = datetime.fromisoformat(at).replace(tzinfo=UTC)
+        assert bool(cluster.cycle()[0]) is opens
 
     def test_several_are_open_one_after_the_other(self) -> None:
         noon = {"name": "noon", "sizes": True, "start": NOON, "end": NOON + timedelta(hours=1)}
@@ -164,53 +168,58 @@ class TestChangeWindows:
 
     def test_a_freeze_holds_sizes_too_whatever_is_open(self) -> None:
         span = {"start": NOON, "end": NOON + timedelta(hours=1)}
-        one = OnePod(events=[{"name": "open", "sizes": True, **span}, {"name": "repair", "freeze": True, **span}])
-        assert one.cycle() == ({}, {"outside-window": 1})
-        assert "repair changes nothing until 2026-03-01 13:00 UTC" in one.actuator.writer.lasting[WEB].message
+        cluster = OnePod(events=[{"name": "open", "sizes": True, **span}, {"name": "repair", "freeze": True, **span}])
+        assert cluster.cycle() == ({}, {"outside-window": 1})
+        assert "repair changes nothing until 2026-03-01 13:00 UTC" in cluster.actuator.writer.lasting[WEB].message
 
     def test_what_is_worse_off_has_its_own_size_again_outside_too(self) -> None:
-        one = OnePod(events=[{"name": "short", "sizes": True, "start": NOON, "end": NOON + timedelta(seconds=30)}])
-        assert one.cycle()[0] == {("resize", "written"): 1}
-        one.health = Health(2, 2, 0, "web-1", 0.2, 0.05)
-        assert one.cycle()[0] == {("roll-back", "written"): 1}
+        cluster = OnePod(events=[{"name": "short", "sizes": True, "start": NOON, "end": NOON + timedelta(seconds=30)}])
+        assert cluster.cycle()[0] == {("resize", "written"): 1}
+        cluster.health = Health(2, 2, 0, "web-1", 0.2, 0.05)
+        assert cluster.cycle()[0] == {("roll-back", "written"): 1}
 
     @pytest.mark.parametrize(("minutes", "evicted"), [(90, True), (20, False)], ids=["open", "closed"])
     def test_nothing_is_evicted_outside(self, minutes: float, *, evicted: bool) -> None:
-        one = OnePod(events=[{"name": "open", "sizes": True, "start": NOON, "end": NOON + timedelta(minutes=minutes)}])
-        one.cycle()
-        one.pod = replace(one.pod, status=ResizeStatus.DEFERRED)
-        one.ready = 2
-        one.now += timedelta(minutes=40)
-        assert ("evict" in {change for change, _ in one.cycle()[0]}) is evicted
+        cluster = OnePod(
+            events=[{"name": "open", "sizes": True, "start": NOON, "end": NOON + timedelta(minutes=minutes)}]
+        )
+        cluster.cycle()
+        cluster.pod = replace(cluster.pod, status=ResizeStatus.DEFERRED)
+        cluster.ready = 2
+        cluster.now += timedelta(minutes=40)
+        assert ("evict" in {change for change, _ in cluster.cycle()[0]}) is evicted
 
 
 def test_pods_that_their_budget_keeps_each_time_leave_no_other_on_a_node_without_room() -> None:
-    """Ten minutes lie between two attempts, and five pods are tried in each of them."""
-    one = OnePod()
-    one.cycle()
+    """Ten minutes lie between two attempts on a pod; a cycle tries five pods."""
+    one_pod = OnePod()
+    one_pod.cycle()
     ids = [WEB._replace(name=f"w{number:02}") for number in range(55)]
-    stuck = replace(one.pod, status=ResizeStatus.DEFERRED)
+    stuck = replace(one_pod.pod, status=ResizeStatus.DEFERRED)
     pods, tried = [replace(stuck, name=f"{id_.name}-1", workload=id_) for id_ in ids], set[str]()
 
     def refused(write: ResizeWrite) -> None:
         tried.add(write.subject.name)
         raise ApiError("its disruption budget keeps it", 423)
 
-    cluster: Any = SimpleNamespace(marked=lambda **_: pods, admission=one.admission, write=refused)
-    one.actuator.pods, one.actuator.running = cluster, lambda _: ((id_, "shop", "", NOW) for id_ in (*ids, *ids))
-    one.now += timedelta(minutes=40)
+    cluster: Any = SimpleNamespace(marked=lambda **_: pods, admission=one_pod.admission, write=refused)
+    one_pod.actuator.pods, one_pod.actuator.running = (
+        cluster,
+        lambda _: ((id_, "shop", "", SMALL) for id_ in (*ids, *ids)),
+    )
+    one_pod.now += timedelta(minutes=40)
     for _ in range(15):
-        one.actuator.act(one.now)
-        one.now += timedelta(minutes=1)
+        one_pod.actuator.act(one_pod.now)
+        one_pod.now += timedelta(minutes=1)
     assert len(tried) == len(pods)
 
 
 def test_an_eviction_that_was_not_sent_is_sent_in_the_next_cycle() -> None:
-    one = OnePod()
-    one.cycle()
-    one.pod, one.ready = replace(one.pod, status=ResizeStatus.DEFERRED), 2
-    one.now += timedelta(minutes=40)
-    one.actuator.writer.fence = Fence(paused=True)
-    assert one.cycle()[0] == {}
-    one.actuator.writer.fence = Fence()
-    assert {change for change, _ in one.cycle()[0]} == {"evict"}
+    cluster = OnePod()
+    cluster.cycle()
+    cluster.pod, cluster.ready = replace(cluster.pod, status=ResizeStatus.DEFERRED), 2
+    cluster.now += timedelta(minutes=40)
+    cluster.actuator.writer.fence = Fence(paused=True)
+    assert cluster.cycle()[0] == {}
+    cluster.actuator.writer.fence = Fence()
+    assert {change for change, _ in cluster.cycle()[0]} == {"evict"}

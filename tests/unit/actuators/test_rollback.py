@@ -1,4 +1,4 @@
-"""A change after which a workload is worse off is taken back, and the workload held: modes floor and scale."""
+"""Modes floor and scale take back a change after which a workload is worse off, and hold the workload."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ NO_EVIDENCE = {
 
 
 class World:
-    """One leader in mode scale or floor over one workload, whose health a test names; a cycle a minute."""
+    """A leader in mode scale or floor over one workload, whose health a test states; a cycle a minute."""
 
     def __init__(self, mode: str) -> None:
         self.mode, self.health, self.now = mode, WELL, NOON
@@ -69,41 +69,45 @@ class World:
         self.restart()
 
     def restart(self, policy_mode: str = "") -> None:
-        """Another leader, which remembers nothing."""
+        """Let another leader take over, which remembers nothing."""
         bounds = {"min_replicas": 1, "max_replicas": 20}
         policies = Policies(Policy.model_validate({"mode": policy_mode or self.mode, "horizontal": bounds}))
         writer = WriteQueue(self.mode, Fence(), ActingSettings(), self.log)
         if self.mode == "scale":
             rules = ScaleSettings(enabled=True)
             none = Neighbours()
-            found: Any = ScaleActuator(self.cluster, list, writer, policies, rules, lambda _: none, self.seen)
+            actuator: Any = ScaleActuator(
+                self.cluster, list, writer, policies, rules, lambda _: none, self.health_since
+            )
         else:
             rules_of_floor = FloorSettings(enabled=True)
-            found = FloorActuator(self.cluster, writer, policies, rules_of_floor, lambda _: Neighbours(), self.seen)
-        self.actuator = found
-        self.publisher = RecordPublisher(policies, {self.mode: found})
+            actuator = FloorActuator(
+                self.cluster, writer, policies, rules_of_floor, lambda _: Neighbours(), self.health_since
+            )
+        self.actuator = actuator
+        self.publisher = RecordPublisher(policies, {self.mode: actuator})
 
-    def seen(self, since: Mapping[WorkloadId, datetime], now: datetime) -> Mapping[WorkloadId, Health]:
+    def health_since(self, since: Mapping[WorkloadId, datetime], now: datetime) -> Mapping[WorkloadId, Health]:
         return dict.fromkeys(since, self.health)
 
     @property
     def count(self) -> int:
-        one = self.cluster.one() if self.mode == "scale" else self.cluster.only()
-        return int(one.replicas if self.mode == "scale" else one.min_replicas)
+        live = self.cluster.one() if self.mode == "scale" else self.cluster.only()
+        return int(live.replicas if self.mode == "scale" else live.min_replicas)
 
-    def cycle(self, asked: int | None, reactive: int | None = 3) -> Effected:
-        reason = Reason.FORECAST if asked else Reason.NO_DATA
+    def cycle(self, forecast: int | None, reactive: int | None = 3) -> Effected:
+        reason = Reason.FORECAST if forecast else Reason.NO_DATA
         now = self.count if self.mode == "scale" else 4
-        one = recommendation(WEB, at=self.now, now=now, replicas=asked, reason=reason)
-        view = replace(signal_view("cpu", self.now), forecast_replicas=asked, reactive_replicas=reactive)
-        self.publisher.publish(self.now, [replace(one, signals=(view,), clamps=())])
+        record = recommendation(WEB, at=self.now, now=now, replicas=forecast, reason=reason)
+        view = replace(signal_view("cpu", self.now), forecast_replicas=forecast, reactive_replicas=reactive)
+        self.publisher.publish(self.now, [replace(record, signals=(view,), clamps=())])
         done: Effected = self.actuator.act(self.now)
         self.now += timedelta(minutes=1)
         return done
 
-    def cycles(self, count: int, asked: int | None, reactive: int | None = 3) -> None:
+    def cycles(self, count: int, forecast: int | None, reactive: int | None = 3) -> None:
         for _ in range(count):
-            self.cycle(asked, reactive)
+            self.cycle(forecast, reactive)
 
 
 @pytest.mark.parametrize(("mode", "before"), [("scale", 3), ("floor", 2)])
@@ -119,8 +123,8 @@ def test_what_is_worse_off_gets_its_count_back_and_is_held_with_the_reason(mode:
     assert (event, facts["change"], facts["was"]) == ("cluster_write", "roll-back", 6)
     assert facts["reason"] == f"worse off since the last change: {why}; held for 1h"
     world.health = WELL
-    found = world.cycle(6)
-    assert (found.writes, found.states["rolled-back"]) == ({}, 1)
+    effected = world.cycle(6)
+    assert (effected.writes, effected.states["rolled-back"]) == ({}, 1)
     lasting = world.actuator.writer.lasting[WEB]
     assert (lasting.code, why in lasting.message) == ("rolled-back", True)
 
@@ -137,7 +141,7 @@ def test_what_is_not_known_or_not_ours_takes_nothing_back(mode: str, case: str) 
 
 
 def test_a_floor_that_was_lowered_is_not_lowered_further_for_harm_that_came_since() -> None:
-    """Within the ten minutes for which the raise is watched."""
+    """The harm comes within the ten minutes for which the raise is watched."""
     world = World("floor")
     world.cycle(8)
     world.cycles(6, 5)
@@ -211,16 +215,16 @@ def test_what_measured_demand_asks_for_is_not_taken_back_but_no_forecast_raises_
     world = World("scale")
     world.cycle(6)
     world.health = BAD["3 pods restarted, 0 had before"]
-    found = world.cycle(9, reactive=6)
-    assert (found.writes, found.states["rolled-back"], world.count) == ({}, 1, 6)
+    effected = world.cycle(9, reactive=6)
+    assert (effected.writes, effected.states["rolled-back"], world.count) == ({}, 1, 6)
 
 
-@pytest.mark.parametrize("asked", [None, 8])
-def test_while_measured_demand_is_not_known_no_count_is_lowered(asked: int | None) -> None:
+@pytest.mark.parametrize("forecast", [None, 8])
+def test_while_measured_demand_is_not_known_no_count_is_lowered(forecast: int | None) -> None:
     world = World("scale")
     world.cycle(7)
     world.health = BAD["3 pods restarted, 0 had before"]
-    world.cycle(asked, reactive=None if asked is None else 7)
+    world.cycle(forecast, reactive=None if forecast is None else 7)
     assert world.count == 7
 
 
@@ -239,12 +243,12 @@ def test_another_mode_gives_the_owners_value_back_while_a_workload_is_held() -> 
     world.cycle(8)
     world.health = BAD["3 pods restarted, 0 had before"]
     world.cycle(8, reactive=5)
-    one = world.cluster.one()
-    assert (one.replicas, one.before, isinstance(one.watch, Rollback)) == (5, 3, True)
+    scale = world.cluster.one()
+    assert (scale.replicas, scale.before, isinstance(scale.watch, Rollback)) == (5, 3, True)
     world.restart("publish")
     assert world.cycle(8).writes == {("restore", "written"): 1}
-    one = world.cluster.one()
-    assert (one.replicas, one.before, one.watch, one.marked) == (3, None, None, False)
+    scale = world.cluster.one()
+    assert (scale.replicas, scale.before, scale.watch, scale.marked) == (3, None, None, False)
 
 
 def test_a_floor_that_was_rolled_back_is_left_by_the_expiry_while_it_counts_and_goes_with_a_release() -> None:
@@ -252,11 +256,11 @@ def test_a_floor_that_was_rolled_back_is_left_by_the_expiry_while_it_counts_and_
     world.cycle(6)
     world.health = BAD["3 pods restarted, 0 had before"]
     world.cycle(6)
-    one = world.cluster.only()
-    assert (one.floor, one.marked, one.writers) == (None, True, frozenset())
-    assert released(one, world.now, expired=True) is None
-    assert released(one, world.now + timedelta(days=3), expired=True) is not None
-    back = released(one, world.now, expired=False)
+    hpa = world.cluster.only()
+    assert (hpa.floor, hpa.marked, hpa.writers) == (None, True, frozenset())
+    assert released(hpa, world.now, expired=True) is None
+    assert released(hpa, world.now + timedelta(days=3), expired=True) is not None
+    back = released(hpa, world.now, expired=False)
     assert back is not None
     assert (back.change, back.min_replicas) == (Change.FORGET, 2)
 
@@ -265,7 +269,7 @@ class TestAnnotation:
     def test_what_is_watched_is_read_as_it_was_written(self) -> None:
         watched = RecentChange(3, raised=True, since=NOON, at=NOON, health=WELL, times=2)
         held = Rollback(NOON, 1, "3 pods restarted")
-        assert [watch_of({WATCH: watch_text(one)}) for one in (watched, held)] == [watched, held]
+        assert [watch_of({WATCH: watch_text(watch)}) for watch in (watched, held)] == [watched, held]
 
     @pytest.mark.parametrize(
         "text", ["", "{}", "null", '{"type":"rolled-back","until":"2026-01-01T00:00:00","times":1}']
@@ -279,14 +283,14 @@ class TestAnnotation:
         (write,) = world.cluster.written
         raw = msgspec.to_builtins(applied(write))
         raw["spec"] = {"scaleTargetRef": {"kind": "Deployment", "name": "web"}, "minReplicas": 6, "maxReplicas": 20}
-        found = listed_autoscaler(msgspec.json.decode(msgspec.json.encode(raw), type=HorizontalPodAutoscaler))
-        assert found.watch == write.watch
-        assert isinstance(found.watch, RecentChange)
-        assert found.watch.health == WELL
+        hpa = listed_autoscaler(msgspec.json.decode(msgspec.json.encode(raw), type=HorizontalPodAutoscaler))
+        assert hpa.watch == write.watch
+        assert isinstance(hpa.watch, RecentChange)
+        assert hpa.watch.health == WELL
 
 
 class TestAHostileAnnotation:
-    """Any owner of an HPA may write the annotation in which a change is noted."""
+    """Any owner of an HPA may forge the annotation in which a change is noted."""
 
     FOREVER = '{"type":"rolled-back","until":"9999-12-31T23:59:59Z","times":1,"why":"x"}'
     ENDLESS = watch_text(
@@ -310,7 +314,7 @@ class TestAHostileAnnotation:
         assert watch_of({WATCH: text}) is None
 
     def test_of_a_count_beyond_all_numbers_keeps_no_other_workload_from_its_count(self) -> None:
-        """A workload whose pods fail would have that count back, by which the raises of all are put in order."""
+        """The count would be restored to a workload whose pods fail, and raises of all workloads are sorted by it."""
         server = FakeApiServer()
         for namespace in ("bad", "shop"):
             server.add(path_of("scale", namespace), object_of("scale"))
@@ -325,10 +329,10 @@ class TestAHostileAnnotation:
         assert server.objects[path_of("scale", "shop")]["spec"]["replicas"] == 6
 
     def test_stops_no_other_object(self) -> None:
-        """Forged past the checks of reading it, such an instant is none: every HPA gets its floor."""
+        """Even past the checks of reading it, a forged instant does not keep another HPA from its floor."""
         forged = Rollback(datetime.max.replace(tzinfo=UTC), 1, "x")
         hpas = [replace(live_hpa("bad"), watch=forged, marked=True), live_hpa("web")]
-        offers = {one.target: FloorOffer(6) for one in hpas}
+        offers = {hpa.target: FloorOffer(6) for hpa in hpas}
         plan = floor_plan(hpas, offers, lambda _: True, {}, NOON, FloorSettings(enabled=True))
         assert {write.subject.name: write.change for write in plan.writes} == {
             "bad": Change.RAISE,

@@ -1,4 +1,4 @@
-"""One forecaster in mode scale on a fake cluster: what it looks at, writes and says."""
+"""One forecaster in mode scale on a fake cluster: the objects that it reads, its writes, and its reasons."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ BOUNDED: dict[str, Any] = {"horizontal": {"min_replicas": 1, "max_replicas": 20}
 
 
 class Replica:
-    """Its decisions ask for `asked` replicas of `web`, None holds."""
+    """A forecaster in mode scale; `cycle` states the replicas of `web` that the forecast asks for, None holds."""
 
     def __init__(self, cluster: FakeScales, mode: str = "scale", hpas: tuple[str, ...] = ()) -> None:
         self.cluster, self.log, self.beside = cluster, Log(cluster), Neighbours()
@@ -53,15 +53,15 @@ class Replica:
         self.publisher = RecordPublisher(self.policies, {"scale": self.actuator})
         self.now = NOON
 
-    def cycle(self, asked: int | None = 7, *, reactive: int = 3) -> Effected:
-        reason = Reason.FORECAST if asked else Reason.NO_DATA
+    def cycle(self, forecast: int | None = 7, *, reactive: int = 3) -> Effected:
+        reason = Reason.FORECAST if forecast else Reason.NO_DATA
         count = self.cluster.one().replicas
-        one = recommendation(live_scale_of().id, at=self.now, now=count, replicas=asked, reason=reason)
+        record = recommendation(live_scale_of().id, at=self.now, now=count, replicas=forecast, reason=reason)
         view = replace(signal_view("cpu", self.now), reactive_replicas=reactive)
-        self.publisher.publish(self.now, [replace(one, signals=(view,), clamps=())])
-        found = self.actuator.act(self.now)
+        self.publisher.publish(self.now, [replace(record, signals=(view,), clamps=())])
+        effected = self.actuator.act(self.now)
         self.now += timedelta(minutes=1)
-        return found
+        return effected
 
 
 @pytest.fixture
@@ -71,8 +71,8 @@ def replica() -> Replica:
 
 def test_a_count_is_raised_and_the_owners_kept_and_each_write_is_noted_first(replica: Replica) -> None:
     assert replica.cycle(6).writes == {("raise", "written"): 1}
-    found = replica.cluster.one()
-    assert (found.replicas, found.before, found.marked) == (6, 3, True)
+    scale = replica.cluster.one()
+    assert (scale.replicas, scale.before, scale.marked) == (6, 3, True)
     ((event, facts),) = replica.log.lines
     assert (event, replica.log.sent) == ("cluster_write", [0])
     assert (facts["object"], facts["count"], facts["was"], facts["before"]) == ("Deployment shop/web", 6, 3, 3)
@@ -136,19 +136,19 @@ def test_what_an_hpa_scales_is_refused_and_said_once() -> None:
 def test_what_keda_scales_or_a_vpa_sizes_is_refused_and_so_is_what_is_not_known(beside: Neighbours, why: str) -> None:
     replica = Replica(FakeScales.of_all(live_scale_of()))
     replica.beside = beside
-    found = replica.cycle(6)
-    assert (found.writes, found.states) == ({}, {"owned": 1})
+    effected = replica.cycle(6)
+    assert (effected.writes, effected.states) == ({}, {"owned": 1})
     assert replica.log.lines[0][1]["first"][0].startswith(f"Deployment shop/web: {why}")
 
 
 @pytest.mark.parametrize(
-    "one",
+    "vpa",
     [VpaNeighbour("web", WEB, "Off", {}), VpaNeighbour("web", WEB, "Auto", {}, frozenset({"memory"}))],
     ids=["off", "memory-alone"],
 )
-def test_a_vpa_that_writes_no_cpu_request_holds_no_count(one: VpaNeighbour) -> None:
+def test_a_vpa_that_writes_no_cpu_request_holds_no_count(vpa: VpaNeighbour) -> None:
     replica = Replica(FakeScales.of_all(live_scale_of()))
-    replica.beside = Neighbours(vpas=[one])
+    replica.beside = Neighbours(vpas=[vpa])
     assert replica.cycle(6).writes == {("raise", "written"): 1}
 
 
@@ -168,12 +168,12 @@ def test_another_mode_brings_the_owners_count_back(replica: Replica) -> None:
     other.now = replica.now
     for _ in range(5):
         other.cycle(6)
-    found = replica.cluster.one()
-    assert (found.replicas, found.before, found.marked) == (3, None, False)
+    scale = replica.cluster.one()
+    assert (scale.replicas, scale.before, scale.marked) == (3, None, False)
 
 
 def test_leaving_the_mode_takes_away_nothing_that_the_measured_demand_needs(replica: Replica) -> None:
-    """Left while five pods are needed and three were stated: five stay until the load is gone."""
+    """The owner stated three pods and the load needs five: five stay until it is gone."""
     for _ in range(3):
         replica.cycle(9)
     other = Replica(replica.cluster, mode="publish")
@@ -181,16 +181,16 @@ def test_leaving_the_mode_takes_away_nothing_that_the_measured_demand_needs(repl
     for _ in range(20):
         other.cycle(9, reactive=5)
     assert (replica.cluster.one().replicas, replica.cluster.one().before) == (5, 3)
-    assert [one.code for one in other.actuator.writer.lasting.values()] == []
+    assert [refusal.code for refusal in other.actuator.writer.lasting.values()] == []
     other.cycle(None)
-    assert replica.cluster.one().replicas == 5  # what is not known lowers nothing
+    assert replica.cluster.one().replicas == 5  # unknown demand lowers nothing
     for _ in range(20):
         other.cycle(9, reactive=1)
     assert (replica.cluster.one().replicas, replica.cluster.one().marked) == (3, False)
 
 
 def test_a_fail_over_of_a_region_is_answered_in_one_cycle(replica: Replica) -> None:
-    """Measured demand is no forecast: no limit of a cycle rations it."""
+    """Limits of a cycle ration forecasts, not measured demand."""
     replica.cycle(20, reactive=20)
     assert replica.cluster.one().replicas == 20
 
@@ -205,7 +205,7 @@ def test_a_write_that_was_cut_off_after_the_owners_count_was_kept_is_finished(re
 
 
 def test_what_measured_demand_raises_while_another_writers_count_stands_is_lowered_by_nothing() -> None:
-    """`helm upgrade` sets ten, two minutes later the load needs twelve, then three again: the hour goes on."""
+    """`helm upgrade` sets ten; soon the load needs twelve, then three again, and the hour's pause goes on."""
     server = FakeApiServer()
     server.add(path_of("scale", "shop"), object_of("scale"))
     hands = Hands(server, "scale")
@@ -228,7 +228,7 @@ def test_a_custom_resource_that_states_null_replicas_keeps_no_other_from_its_cou
         server.add(path_of("scale", namespace), object_of("scale"))
     bad = server.objects[path_of("scale", "bad")]
     bad["metadata"]["labels"], bad["spec"]["replicas"] = {LABEL: "scaled"}, None
-    assert [one.replicas for one in Scales(server.client(), BUILT_IN_KINDS).marked()] == [1]
+    assert [scale.replicas for scale in Scales(server.client(), BUILT_IN_KINDS).marked()] == [1]
 
 
 def test_what_a_controller_writes_after_our_mark_is_no_conflict(replica: Replica) -> None:
@@ -247,7 +247,7 @@ def read(*managers: str, **metadata: Any) -> Any:
             "namespace": "shop",
             "uid": "1",
             "resourceVersion": "9",
-            "managedFields": [{"manager": one, "operation": "Update", "fieldsV1": owned} for one in managers],
+            "managedFields": [{"manager": manager, "operation": "Update", "fieldsV1": owned} for manager in managers],
             **metadata,
         },
         "spec": {"replicas": 4},
@@ -257,11 +257,11 @@ def read(*managers: str, **metadata: Any) -> Any:
 
 class TestReading:
     def test_a_count_of_ours_is_read_with_what_undoes_it(self) -> None:
-        found = read("forecaster", annotations={BEFORE: "2"}, labels={LABEL: "scaled"})
-        assert (found.replicas, found.before, found.marked, found.other_writers, found.owner) == (4, 2, True, "", "")
+        scale = read("forecaster", annotations={BEFORE: "2"}, labels={LABEL: "scaled"})
+        assert (scale.replicas, scale.before, scale.marked, scale.other_writers, scale.owner) == (4, 2, True, "", "")
 
     @pytest.mark.parametrize(
-        ("found", "owner"),
+        ("scale", "owner"),
         [
             (read("argocd-controller"), "Argo CD writes its count (field manager argocd-controller)"),
             (read("kubectl", labels={"kustomize.toolkit.fluxcd.io/name": "a"}), "Flux applies it"),
@@ -271,28 +271,28 @@ class TestReading:
         ],
         ids=lambda each: each if isinstance(each, str) else "",
     )
-    def test_what_else_owns_it_is_told(self, found: Any, owner: str) -> None:
-        assert found.owner.startswith(owner)
+    def test_another_owner_is_named(self, scale: Any, owner: str) -> None:
+        assert scale.owner.startswith(owner)
 
     @pytest.mark.parametrize(("later", "others"), [(-5, ""), (5, "kubectl")], ids=["since before", "after"])
     def test_another_writer_is_one_that_wrote_after_our_mark(self, later: int, others: str) -> None:
         count, mark = {"f:spec": {"f:replicas": {}}}, {"f:metadata": {"f:annotations": {}}}
-        theirs = (NOON + timedelta(seconds=later)).isoformat()
+        written_at = (NOON + timedelta(seconds=later)).isoformat()
         managed = [
-            {"manager": "kubectl", "time": theirs, "fieldsV1": count},
+            {"manager": "kubectl", "time": written_at, "fieldsV1": count},
             {"manager": "forecaster", "time": NOON.isoformat(), "fieldsV1": mark},
         ]
         assert read(managedFields=managed, labels={BEFORE: "2"}).other_writers == others
 
     def test_marks_of_an_earlier_release_are_read_where_there_are_none_of_ours(self) -> None:
         older = {BEFORE: "2", BACK_OFF: "2026-03-01T12:00:00Z"}
-        found = read(annotations=older)
-        assert (found.before, found.backed_off_until) == (2, NOON)
-        found = read(annotations=older, labels={BEFORE: "3", BACK_OFF: "20260301T130000Z"})
-        assert (found.before, found.backed_off_until) == (3, NOON + timedelta(hours=1))
+        scale = read(annotations=older)
+        assert (scale.before, scale.backed_off_until) == (2, NOON)
+        scale = read(annotations=older, labels={BEFORE: "3", BACK_OFF: "20260301T130000Z"})
+        assert (scale.before, scale.backed_off_until) == (3, NOON + timedelta(hours=1))
 
     def test_an_owners_count_that_is_none_stops_everything(self) -> None:
-        found = read(labels={BEFORE: "many"})
-        assert found.fault == (
+        scale = read(labels={BEFORE: "many"})
+        assert scale.fault == (
             "label forecaster.dev/replicas-before is 'many', not a count; write the owner's replicas there"
         )

@@ -1,4 +1,4 @@
-"""More CPU until a pod has started: what the webhook gives, and when it is taken back."""
+"""The webhook gives a starting pod more CPU, and a resize takes it back after the start."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ class TestWhatAPodIsMadeWith:
     def test_its_cpu_limit_is_raised_and_its_request_stays(self, boosting: Admitting) -> None:
         pod = made(boosting)
         assert pod["spec"]["containers"][0]["resources"] == {**CPU, "limits": {"cpu": "600m"}}
-        said = pod["metadata"]["annotations"]
-        assert said[SIZE].endswith("Its own size. CPU limits are times 3 until it has started.")
-        kept = json.loads(said[BEFORE])
-        assert (kept["started"]["app"]["limits"], kept["boosted_until"]) == ({"cpu": "200m"}, "2026-03-01T12:02:00Z")
+        annotations = pod["metadata"]["annotations"]
+        assert annotations[SIZE].endswith("Its own size. CPU limits are times 3 until it has started.")
+        state = json.loads(annotations[BEFORE])
+        assert (state["started"]["app"]["limits"], state["boosted_until"]) == ({"cpu": "200m"}, "2026-03-01T12:02:00Z")
 
-    def test_of_a_size_that_is_decided_the_limit_of_that_one_is(self, boosting: Admitting) -> None:
+    def test_the_limit_of_a_decided_size_is_raised(self, boosting: Admitting) -> None:
         stated(boosting, mode="initial", startup_boost=2)
         new = Resources(cpu_request=0.3, memory_request=128 * MIB, cpu_limit=0.4)
         decided = replace(sized(), containers=(ContainerSize("app", Resources(), new, None, None, ""),))
@@ -98,7 +98,7 @@ class TestWhatAPodIsMadeWith:
     def test_another_policy_ends_it_for_the_next_pod(self, boosting: Admitting) -> None:
         made(boosting)
         stated(boosting, startup_boost=None)
-        boosting.actuator.given = None  # as after a restart: what was given is read from the file
+        boosting.actuator.given = None  # as after a restart, when given sizes are read from the file
         assert limit(made(boosting)) == "200m"
 
 
@@ -120,16 +120,19 @@ class TestTheWayBack:
         assert (write.change, write.sizes["app"].limits) == ("resize", {"cpu": 200})
 
     def test_what_is_written_down_lasts_until_the_size_is_there(self, pod: ResizablePod) -> None:
-        """The mark is written first; where the resize then fails the next cycle tries it again."""
+        """The mark is written first; if the resize then fails, the next cycle tries it again."""
         (write,) = self.planned(pod, 2)
         assert write.resized == pod.resized
-        back = replace(pod, pod=pod.pod.with_containers(lambda one: replace(one, resources=write.sizes[one.name])))
-        assert [one.change for one in self.planned(back, 3)] == ["forget"]
+        back = replace(
+            pod,
+            pod=pod.pod.with_containers(lambda container: replace(container, resources=write.sizes[container.name])),
+        )
+        assert [write.change for write in self.planned(back, 3)] == ["forget"]
 
     def test_with_its_own_size_again_it_is_a_pod_like_any_other(self, pod: ResizablePod) -> None:
-        """Without our label a pod is a candidate: what is recommended for its workload reaches it, too."""
+        """Without our label a pod is a candidate for the size that is recommended for its workload."""
         (write,) = self.planned(pod, 2)
-        own = pod.pod.with_containers(lambda one: replace(one, resources=write.sizes[one.name]))
+        own = pod.pod.with_containers(lambda container: replace(container, resources=write.sizes[container.name]))
         on_its_way = replace(pod, pod=own, status=ResizeStatus.IN_PROGRESS)
         assert self.planned(on_its_way, 3) == []
         (write,) = self.planned(replace(pod, pod=own), 3)
@@ -145,4 +148,4 @@ class TestTheWayBack:
         document["metadata"] |= {"name": "web-1", "namespace": "shop"}
         pod = replace(resizable_pod(document, lambda _: WEB), ready=True)
         assert self.planned(pod, 20) == []
-        assert [one.change for one in self.planned(pod, 30)] == ["resize"]
+        assert [write.change for write in self.planned(pod, 30)] == ["resize"]

@@ -1,4 +1,4 @@
-"""Which statuses are written after a cycle, by which replica, and what becomes of those that fail."""
+"""The leader writes the statuses that changed in a cycle, and tries failed ones again."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Log:
 
 @dataclass
 class Cluster:
-    """Two PredictiveAutoscalers, whose statuses are what was written last."""
+    """PredictiveAutoscalers, each with the status that was written last."""
 
     resources: dict[str, AutoscalerResource] = field(default_factory=dict)
     written: list[StatusWrite] = field(default_factory=list)
@@ -76,13 +76,13 @@ class Cluster:
         self.resources[write.resource.name] = msgspec.structs.replace(write.resource, status=status)
 
     def names(self) -> list[str]:
-        found = [one.resource.name for one in self.written]
+        names = [write.resource.name for write in self.written]
         self.written.clear()
-        return found
+        return names
 
 
 class Stage:
-    """A writer on a fake cluster."""
+    """A writer of statuses over a fake cluster."""
 
     def __init__(self, cluster: Cluster | None = None) -> None:
         self.cluster = cluster or Cluster({id_.name: resource(id_) for id_ in (WEB, API)})
@@ -102,7 +102,7 @@ class Stage:
         )
 
     def cycle(self, replicas: int = 5, minutes: int = 1) -> list[str]:
-        """The names that were written."""
+        """Names of the objects whose status was written in this cycle."""
         self.now += 60.0 * minutes
         offers = cycle_of(replicas, self.now)
         self.writer.sender.send(self.writer.due(offers))
@@ -133,7 +133,7 @@ def test_a_new_leader_writes_nothing_that_is_there_already() -> None:
     assert Stage(stage.cluster).cycle() == []
 
 
-def test_a_policy_that_is_stated_otherwise_is_told() -> None:
+def test_a_policy_that_is_overridden_is_in_the_status() -> None:
     stage = Stage()
     stage.cycle()
     own = {WEB: (Layer("annotations of HPA shop/web", {"mode": "floor"}),)}
@@ -170,7 +170,7 @@ def test_a_change_is_written_before_the_amounts_of_a_fleet() -> None:
         stage.now += REFRESH_SECONDS / 2
         at = NOON + timedelta(seconds=stage.now)
         rows = [recommendation(id_, at=at, replicas=replicas if id_ == WEB else 4) for id_ in fleet]
-        rows = [replace(one, signals=(replace(one.signals[0], forecast=peak(at, stage.now)),)) for one in rows]
+        rows = [replace(row, signals=(replace(row.signals[0], forecast=peak(at, stage.now)),)) for row in rows]
         stage.writer.sender.send(stage.writer.due(offered_cycle(at, told(rows, at), [Policy()] * len(fleet))))
         return stage.cluster.names()
 
@@ -190,7 +190,7 @@ def test_statuses_of_one_namespace_that_always_change_keep_no_other_waiting() ->
         return stage.cluster.names()
 
     assert "web" in cycle(5)
-    assert [("web" in found, len(found)) for found in map(cycle, (5, 6, 6))] == [
+    assert [("web" in names, len(names)) for names in map(cycle, (5, 6, 6))] == [
         (False, MAX_WRITES),
         (True, MAX_WRITES),
         (False, MAX_WRITES),
@@ -201,9 +201,10 @@ def peak(at: datetime, amount: float) -> PeakForecast:
     return replace(ahead(at), peak=amount)
 
 
-def changed_by_hand(one: AutoscalerResource) -> AutoscalerResource:
+def changed_by_hand(resource: AutoscalerResource) -> AutoscalerResource:
     return msgspec.structs.replace(
-        one, status=msgspec.Raw(bytes(one.status).replace(b"the forecast asks for 5", b"the forecast asks for 6"))
+        resource,
+        status=msgspec.Raw(bytes(resource.status).replace(b"the forecast asks for 5", b"the forecast asks for 6")),
     )
 
 
@@ -230,10 +231,10 @@ def test_an_unexpected_error_about_one_object_keeps_no_other_from_its_status() -
     stage = Stage()
     write = stage.writer.sender.write
 
-    def odd(one: StatusWrite) -> None:
-        if one.resource.name == "web":
+    def odd(status: StatusWrite) -> None:
+        if status.resource.name == "web":
             raise ValueError("odd")
-        write(one)
+        write(status)
 
     stage.writer.sender.write = odd
     assert stage.cycle() == ["api"]
@@ -245,10 +246,10 @@ def test_an_unexpected_error_about_one_object_keeps_no_other_from_its_status() -
 def test_a_sender_that_is_closed_while_it_sends_ends_with_the_write_under_way() -> None:
     began, goes_on, written = threading.Event(), threading.Event(), list[int]()
 
-    def write(one: int) -> None:
+    def write(number: int) -> None:
         began.set()
         assert goes_on.wait(10)
-        written.append(one)
+        written.append(number)
 
     sender: StatusSender[Any] = StatusSender(write, lambda _: None, Fence(), Log())
     thread = threading.Thread(target=sender.run, daemon=True)
@@ -272,7 +273,7 @@ def test_events_of_one_change_have_one_name() -> None:
     stage = Stage()
     target = WEB._replace(name="gone")
     stage.cluster.resources["web"] = msgspec.structs.replace(resource(WEB), target=target)
-    (write,) = [one for one in stage.writer.due(cycle_of(5, 60.0)) if one.resource.name == "web"]
+    (write,) = [write for write in stage.writer.due(cycle_of(5, 60.0)) if write.resource.name == "web"]
     (condition,) = write.news
     event = condition_event(write.resource, condition, write.at)
     assert (event.type, event.reason, event.involved_object.kind) == (
