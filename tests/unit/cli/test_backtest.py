@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture(scope="module", autouse=True)
 def replayed_once() -> Iterator[None]:
-    """What is printed in two forms is replayed once: it takes seven of the ten seconds of a command."""
+    """Replay the sizes once for all tests, since a replay takes seven of the ten seconds of a command."""
     compute, known = sizers.backtested_sizes, dict[tuple[str, ...], list[sizers.SizeOutcome]]()
 
     def backtested_sizes(load: Load, policy: VerticalPolicy) -> list[sizers.SizeOutcome]:
@@ -41,8 +41,8 @@ def backtest(*arguments: str, code: int = 0) -> Result:
 
 
 def test_the_policy_stands_beside_vpa_and_krr() -> None:
-    said = backtest("data/*").output
-    assert all(word in said for word in ("forecaster", "VPA", "KRR", "OVER LIMIT", "memory: 1 workload,"))
+    output = backtest("data/*").output
+    assert all(word in output for word in ("forecaster", "VPA", "KRR", "OVER LIMIT", "memory: 1 workload,"))
 
 
 def test_json_has_a_row_for_each_recommender() -> None:
@@ -53,5 +53,5 @@ def test_json_has_a_row_for_each_recommender() -> None:
     assert all(row["slack"] > 0 for row in rows)
 
 
-def test_a_name_that_matches_nothing_is_said() -> None:
+def test_a_name_that_matches_nothing_is_named() -> None:
     assert "did you mean data/reports?" in str(backtest("data/report", code=1).exception)

@@ -1,4 +1,4 @@
-"""A workload that is new borrows from others, which are read if they are asked for; otherwise that is said."""
+"""A new workload borrows from others, which are read only with `--donors`; without it a line says so."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ WEB, API = workload_id("web"), workload_id("api")
 
 
 def cycle(days_kept: float, days_of_web: float) -> Cycle:
-    """The web has so many days of its own, the other one all that are kept."""
+    """A cycle with a history of `days_of_web` days for the web, and of all kept days for the api."""
     columns, own = (int(days * (DAY / FIVE_MINUTES)) for days in (days_kept, days_of_web))
     values = np.ones((2, columns), np.float32)
     values[0, : columns - own] = np.nan
@@ -38,11 +38,13 @@ def cycle(days_kept: float, days_of_web: float) -> Cycle:
     return SimpleNamespace(history=SimpleNamespace(signals=(CPU,), window=lambda *_: weeks))  # type: ignore[return-value]
 
 
-@pytest.mark.parametrize(("kept", "own", "told"), [(14, 1, True), (14, 3, False), (14, 0, False), (2, 1, False)])
+@pytest.mark.parametrize(
+    ("days_kept", "own", "expected"), [(14, 1, True), (14, 3, False), (14, 0, False), (2, 1, False)]
+)
 def test_only_what_has_less_than_two_days_of_its_own_where_others_have_more(
-    kept: float, own: float, *, told: bool
+    days_kept: float, own: float, *, expected: bool
 ) -> None:
-    assert borrows(cycle(kept, own), {WEB}) is told
+    assert borrows(cycle(days_kept, own), {WEB}) is expected
 
 
 def test_a_workload_with_a_past_needs_no_other() -> None:
@@ -51,7 +53,7 @@ def test_a_workload_with_a_past_needs_no_other() -> None:
 
 @pytest.fixture(scope="module")
 def young() -> Iterator[list[str]]:
-    """Options that look at the recorded load on its first day."""
+    """Options of a Prometheus with the recorded load on its first day."""
     recording = load_recording()
     at = recording.start + timedelta(hours=20)
     with EmbeddedPrometheus(recording, Queries(), recording.fleet(at)) as server:
@@ -61,5 +63,5 @@ def young() -> Iterator[list[str]]:
 @pytest.mark.parametrize("donors", [False, True])
 def test_one_workload_costs_one_workload_unless_donors_are_asked_for(young: list[str], *, donors: bool) -> None:
     done = CliRunner().invoke(app, ["once", "shop/search", *young, *(["--donors"] if donors else [])])
-    assert [one["name"] for one in json.loads(done.stdout)["recommendations"]] == ["search"]
+    assert [row["name"] for row in json.loads(done.stdout)["recommendations"]] == ["search"]
     assert ("which were not read; --donors reads the whole fleet" in done.stderr) is not donors

@@ -58,8 +58,8 @@ class Silent(LastValue):
 
 
 @dataclass(frozen=True)
-class Told:
-    """What a command printed and how it ended."""
+class Printed:
+    """The exit code and the output of a command."""
 
     code: int
     out: str
@@ -68,22 +68,22 @@ class Told:
 
 @dataclass(frozen=True)
 class Terminal:
-    """Types commands at this address, at noon unless told otherwise, and reads what comes back."""
+    """Types commands that read this address, at noon unless another instant is given, and returns their output."""
 
     url: str
     config: Path
     capsys: pytest.CaptureFixture[str]
     monkeypatch: pytest.MonkeyPatch
 
-    def types(self, *words: str, at: str = NOON.isoformat()) -> Told:
+    def types(self, *words: str, at: str = NOON.isoformat()) -> Printed:
         return self.types_exactly(*words, "--prometheus", self.url, "--config", str(self.config), "--at", at)
 
-    def types_exactly(self, *words: str) -> Told:
+    def types_exactly(self, *words: str) -> Printed:
         self.monkeypatch.setattr("sys.argv", ["forecaster", *words])
         with pytest.raises(SystemExit) as ended:
             main()
         shown = self.capsys.readouterr()
-        return Told(int(ended.value.code or 0), shown.out, shown.err)
+        return Printed(int(ended.value.code or 0), shown.out, shown.err)
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def endpoint() -> Iterator[str]:
     """Two cores for the web, five for the cart, one for the batch; one GiB a pod; no request rates."""
     workloads = (WEB, CART, BATCH)
     length = 24 * 60 + 60
-    pods = np.array([[one.replicas] for one in workloads])
+    pods = np.array([[workload.replicas] for workload in workloads])
     values = {
         CPU: np.repeat([[2.0], [5.0], [1.0]], length, axis=1),
         MEMORY: np.repeat(pods * GIB, length, axis=1),
@@ -112,12 +112,12 @@ def terminal(
     return Terminal(endpoint, config, capsys, monkeypatch)
 
 
-def rows(told: Told) -> list[dict[str, str]]:
-    return list(csv.DictReader(io.StringIO(told.out)))
+def rows(printed: Printed) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(printed.out)))
 
 
-def names(told: Told) -> list[str]:
-    return [f"{row['namespace']}/{row['name']}" for row in rows(told)]
+def names(printed: Printed) -> list[str]:
+    return [f"{row['namespace']}/{row['name']}" for row in rows(printed)]
 
 
 class TestHelp:
@@ -127,7 +127,7 @@ class TestHelp:
         assert [command for command in COMMANDS if f" {command} " not in shown.output] == []
 
     @pytest.mark.parametrize(
-        "command", [*([one] for one in COMMANDS), ["hpa", "explain"], ["backtest", "vertical"]], ids=" ".join
+        "command", [*([name] for name in COMMANDS), ["hpa", "explain"], ["backtest", "vertical"]], ids=" ".join
     )
     def test_help_cuts_nothing_and_names_values_as_people_do(self, command: list[str]) -> None:
         shown = CliRunner().invoke(app, [*command, "--help"]).output
@@ -158,15 +158,15 @@ class TestHelp:
         assert capsys.readouterr().out.startswith("Usage: kubectl forecaster once ")
 
     def test_every_command_has_examples(self) -> None:
-        told = {name: CliRunner().invoke(app, [name, "-h"]).output for name in COMMANDS}
-        assert [name for name, text in told.items() if "Examples:" not in text] == ["hpa", "backtest", "shards"]
+        texts = {name: CliRunner().invoke(app, [name, "-h"]).output for name in COMMANDS}
+        assert [name for name, text in texts.items() if "Examples:" not in text] == ["hpa", "backtest", "shards"]
 
 
 class TestOnce:
     def test_prints_a_table_of_all_workloads_in_the_order_of_their_names(self, terminal: Terminal) -> None:
-        told = terminal.types("once")
-        first = [line.split()[0] for line in told.out.splitlines()]
-        assert (told.code, first) == (0, ["WORKLOAD", "jobs/batch", "shop/cart", "shop/web"])
+        printed = terminal.types("once")
+        first = [line.split()[0] for line in printed.out.splitlines()]
+        assert (printed.code, first) == (0, ["WORKLOAD", "jobs/batch", "shop/cart", "shop/web"])
 
     def test_prints_json_as_the_api_answers_it(self, terminal: Terminal) -> None:
         web = json.loads(terminal.types("once", "-o", "json").out)["recommendations"][-1]
@@ -184,7 +184,7 @@ class TestOnce:
         assert (web["memory_request_bytes_now"], web["cpu_limit_cores_now"]) == (str(int(GIB)), "2.0")
 
     @pytest.mark.parametrize(
-        ("pattern", "found"),
+        ("pattern", "expected"),
         [
             ("shop/*", ["shop/cart", "shop/web"]),
             ("web", ["shop/web"]),
@@ -193,9 +193,9 @@ class TestOnce:
         ],
     )
     def test_shows_only_the_workloads_of_a_pattern(
-        self, terminal: Terminal, pattern: str, found: Sequence[str]
+        self, terminal: Terminal, pattern: str, expected: Sequence[str]
     ) -> None:
-        assert names(terminal.types("once", pattern, "-o", "csv")) == found
+        assert names(terminal.types("once", pattern, "-o", "csv")) == expected
 
     @pytest.mark.parametrize(
         ("typed", "answer"),
@@ -206,14 +206,14 @@ class TestOnce:
         ],
     )
     def test_names_what_is_near_a_name_that_matches_nothing(self, terminal: Terminal, typed: str, answer: str) -> None:
-        told = terminal.types("once", typed)
-        assert (told.code, told.out) == (1, "")
-        assert answer in told.err
+        printed = terminal.types("once", typed)
+        assert (printed.code, printed.out) == (1, "")
+        assert answer in printed.err
 
     def test_recommend_names_it_too(self, terminal: Terminal) -> None:
-        told = terminal.types("recommend", "shop/catr")
-        assert (told.code, told.out) == (1, "")
-        assert "no workload matches 'shop/catr'; did you mean shop/cart?" in told.err
+        printed = terminal.types("recommend", "shop/catr")
+        assert (printed.code, printed.out) == (1, "")
+        assert "no workload matches 'shop/catr'; did you mean shop/cart?" in printed.err
 
     @pytest.mark.parametrize("form", list(Output))
     def test_where_there_is_no_workload_every_form_says_so_on_standard_error(self, form: Output) -> None:
@@ -227,21 +227,23 @@ class TestOnce:
         assert terminal.types("once", "-n", "nowhere").code == 1
 
     def test_a_misspelt_namespace_is_answered_with_the_nearest(self, terminal: Terminal) -> None:
-        told = terminal.types("once", "-n", "shpo")
-        assert (told.code, told.out) == (1, "")
-        assert "no namespace matches 'shpo'; did you mean shop?" in told.err
+        printed = terminal.types("once", "-n", "shpo")
+        assert (printed.code, printed.out) == (1, "")
+        assert "no namespace matches 'shpo'; did you mean shop?" in printed.err
 
     def test_replay_of_a_misspelt_namespace_is_answered_too(self, terminal: Terminal) -> None:
         given = ("--prometheus", terminal.url, "--config", str(terminal.config), "--until", NOON.isoformat())
-        told = terminal.types_exactly("replay", "--from-prometheus", "-n", "shpo", *given)
-        assert (told.code, told.out) == (1, "")
-        assert "no namespace matches 'shpo'; did you mean shop?" in told.err
+        printed = terminal.types_exactly("replay", "--from-prometheus", "-n", "shpo", *given)
+        assert (printed.code, printed.out) == (1, "")
+        assert "no namespace matches 'shpo'; did you mean shop?" in printed.err
 
-    @pytest.mark.parametrize(("spelt", "found"), [("shop", ["shop/cart", "shop/web"]), ("j*,nowhere", ["jobs/batch"])])
+    @pytest.mark.parametrize(
+        ("spelt", "expected"), [("shop", ["shop/cart", "shop/web"]), ("j*,nowhere", ["jobs/batch"])]
+    )
     def test_reads_only_the_namespaces_that_are_named(
-        self, terminal: Terminal, spelt: str, found: Sequence[str]
+        self, terminal: Terminal, spelt: str, expected: Sequence[str]
     ) -> None:
-        assert terminal.types("once", "-n", spelt, "-o", "name").out.split() == found
+        assert terminal.types("once", "-n", spelt, "-o", "name").out.split() == expected
 
     def test_leaves_out_columns_at_80_and_has_all_of_them_wide(
         self, terminal: Terminal, monkeypatch: pytest.MonkeyPatch
@@ -270,22 +272,22 @@ class TestOnce:
 
 class TestTop:
     def test_shows_one_picture_and_stops_when_told_to(self, terminal: Terminal) -> None:
-        told = terminal.types_exactly(
+        printed = terminal.types_exactly(
             "top", "shop/*", "--once", "--prometheus", terminal.url, "--config", str(terminal.config)
         )
-        assert (told.code, "2 workloads, " in told.out, "shop/web" in told.out) == (0, True, True)
+        assert (printed.code, "2 workloads, " in printed.out, "shop/web" in printed.out) == (0, True, True)
 
     def test_of_the_demo_begins_where_the_demo_does(self, terminal: Terminal) -> None:
-        told = terminal.types_exactly("top", "shop/recommendations", "--once", "--demo")
-        assert (told.code, told.out.splitlines()[0]) == (0, "2021-10-19 00:00 UTC: 1 workload, 1 up")
+        printed = terminal.types_exactly("top", "shop/recommendations", "--once", "--demo")
+        assert (printed.code, printed.out.splitlines()[0]) == (0, "2021-10-19 00:00 UTC: 1 workload, 1 up")
 
     def test_draws_the_last_hours_at_80_columns(self, terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COLUMNS", "80")
-        told = terminal.types_exactly(
+        printed = terminal.types_exactly(
             "top", "shop/*", "--once", "--prometheus", terminal.url, "--config", str(terminal.config)
         )
-        assert "LAST 12 H" in told.out
-        assert max(map(len, told.out.splitlines())) <= 80
+        assert "LAST 12 H" in printed.out
+        assert max(map(len, printed.out.splitlines())) <= 80
 
 
 class TestMistakes:
@@ -293,26 +295,26 @@ class TestMistakes:
         self, terminal: Terminal, tmp_path: Path
     ) -> None:
         terminal.config.write_text("policy: {mode: publsh, vertical: {mode: inplace}}")
-        told = terminal.types_exactly("settings", "--config", str(terminal.config)).err
-        assert "policy.mode: 'publsh': must be one of observe, publish, floor, scale" in told
-        assert "did you mean publish?" in told
-        assert "did you mean in-place?" in told
+        errors = terminal.types_exactly("settings", "--config", str(terminal.config)).err
+        assert "policy.mode: 'publsh': must be one of observe, publish, floor, scale" in errors
+        assert "did you mean publish?" in errors
+        assert "did you mean in-place?" in errors
         missing = terminal.types_exactly("settings", "--config", str(tmp_path / "none.yaml"))
         assert missing.code == 1
         assert missing.err.rstrip().endswith("none.yaml: there is no such file")
 
     def test_a_prometheus_that_does_not_answer_names_the_doctor(self, terminal: Terminal) -> None:
-        told = terminal.types_exactly(
+        printed = terminal.types_exactly(
             "replay", "--from-prometheus", "--prometheus", "http://127.0.0.1:9", "--config", str(terminal.config)
         )
-        assert (told.code, "`forecaster doctor` tries" in told.err) == (1, True)
+        assert (printed.code, "`forecaster doctor` tries" in printed.err) == (1, True)
 
 
 class TestExplain:
     def test_prints_the_record_of_one_workload(self, terminal: Terminal) -> None:
-        told = terminal.types("explain", "shop/cart")
-        lines = [line.strip() for line in told.out.splitlines()]
-        assert told.code == 0
+        printed = terminal.types("explain", "shop/cart")
+        lines = [line.strip() for line in printed.out.splitlines()]
+        assert printed.code == 0
         assert lines[1].startswith("cpu, the last 12 h: ██")
         assert lines[:1] + lines[2:4] == [
             "Deployment shop/cart at 2026-03-01 12:00:00 UTC",
@@ -322,18 +324,18 @@ class TestExplain:
         assert any(line.startswith("=> 10 replicas (gated)") for line in lines)
 
     def test_says_what_count_and_size_together_would_be(self, terminal: Terminal) -> None:
-        told = terminal.types("explain", "shop/cart", "--joint")
-        (line,) = (line.strip() for line in told.out.splitlines() if "together:" in line)
+        printed = terminal.types("explain", "shop/cart", "--joint")
+        (line,) = (line.strip() for line in printed.out.splitlines() if "together:" in line)
         assert line.startswith("together: ")
 
     def test_makes_the_offers_of_a_fleet_once_for_all_that_it_explains(self, terminal: Terminal) -> None:
-        """Made for each workload, a hundred of 2,000 took eleven seconds."""
+        """Making the offers for each of a hundred workloads took eleven seconds in a fleet of 2,000."""
         with patch.object(publisher, "offered_cycle", wraps=publisher.offered_cycle) as offers:
-            told = terminal.types("explain", "shop/*")
-        assert told.out.count("Deployment shop/") == 2
+            printed = terminal.types("explain", "shop/*")
+        assert printed.out.count("Deployment shop/") == 2
         assert offers.call_count == 1
 
-    def test_an_hpa_is_said_to_go_by_measured_demand_alone_but_not_where_its_minimum_follows(
+    def test_an_hpa_goes_by_measured_demand_alone_unless_its_minimum_follows_the_forecast(
         self, terminal: Terminal
     ) -> None:
         """In mode floor the forecast reaches the HPA, whatever metrics it reads."""
@@ -345,24 +347,24 @@ class TestExplain:
         unknown = dict.fromkeys((MEMORY, REQUESTS), np.full((2, 1600), np.nan))
         recording = Recording(NOON - 1569 * MINUTE, (WEB, CART), values | unknown)
         with EmbeddedPrometheus(recording, Settings().queries, recording.fleet(NOON)) as served:
-            told = replace(terminal, url=served.url).types("explain", "shop/*")
-        assert told.out.count("(forecast)") == 2, told.out
-        assert [line for line in told.out.splitlines() if "This is a recommendation: HPA cart-hpa" in line]
-        assert "This is a recommendation: HPA web" not in told.out
+            printed = replace(terminal, url=served.url).types("explain", "shop/*")
+        assert printed.out.count("(forecast)") == 2, printed.out
+        assert [line for line in printed.out.splitlines() if "This is a recommendation: HPA cart-hpa" in line]
+        assert "This is a recommendation: HPA web" not in printed.out
 
-    def test_names_those_that_are_known_when_it_does_not_know_the_one(self, terminal: Terminal) -> None:
-        told = terminal.types("explain", "shop/cat")
-        assert (told.code, told.out) == (1, "")
-        assert "'shop/cat'" in told.err
-        assert "shop/cart" in told.err
+    def test_names_the_known_workloads_when_it_does_not_know_the_given_one(self, terminal: Terminal) -> None:
+        printed = terminal.types("explain", "shop/cat")
+        assert (printed.code, printed.out) == (1, "")
+        assert "'shop/cat'" in printed.err
+        assert "shop/cart" in printed.err
 
 
 class TestWhyNot:
-    def test_reads_what_came_once_a_signal_for_all_that_it_is_asked_about(self, terminal: Terminal) -> None:
+    def test_reads_each_signal_once_for_all_workloads(self, terminal: Terminal) -> None:
         with patch.object(decisions, "largest_between", wraps=decisions.largest_between) as read:
-            told = terminal.types("why-not", "shop/*")
-        assert told.code == 0, told.err
-        came = re.findall(r"what came until 12:30 UTC: cpu (\w+), which fills (\d+) pods", told.out)
+            printed = terminal.types("why-not", "shop/*")
+        assert printed.code == 0, printed.err
+        came = re.findall(r"what came until 12:30 UTC: cpu (\w+), which fills (\d+) pods", printed.out)
         assert sorted(came) == [("2000m", "4"), ("5000m", "10")]
         signals = [call.args[-1] for call in read.call_args_list]
         assert len(signals) == len(set(signals))
@@ -370,12 +372,14 @@ class TestWhyNot:
 
 class TestDoctor:
     def test_says_what_is_well_and_what_to_do_about_the_rest(self, terminal: Terminal) -> None:
-        told = terminal.types_exactly("doctor", "--prometheus", "http://127.0.0.1:1", "--config", str(terminal.config))
-        lines = told.out.splitlines()
+        printed = terminal.types_exactly(
+            "doctor", "--prometheus", "http://127.0.0.1:1", "--config", str(terminal.config)
+        )
+        lines = printed.out.splitlines()
         remedies = [below.strip()[0] for line, below in pairwise(lines) if line.startswith("BAD")]
-        assert (told.code, told.err) == (1, "")
+        assert (printed.code, printed.err) == (1, "")
         assert set(remedies) == {"→"}
-        assert f"ok state directory: {terminal.config.parent} is writable" in " ".join(told.out.split())
+        assert f"ok state directory: {terminal.config.parent} is writable" in " ".join(printed.out.split())
         assert lines[-1].startswith("Not ready: 1 of ")
         assert lines[-1].endswith(" checks failed: address")
 
@@ -390,39 +394,39 @@ class TestFaults:
         self, terminal: Terminal, command: tuple[str, ...]
     ) -> None:
         nobody = Terminal("http://127.0.0.1:1", terminal.config, terminal.capsys, terminal.monkeypatch)
-        told = nobody.types(*command)
-        assert (told.code, told.out) == (1, "")
-        assert told.err.count("127.0.0.1:1") == 1
-        assert told.err.endswith("`forecaster doctor` tries each thing that is needed and says what to do.\n")
-        assert "Traceback" not in told.err
+        printed = nobody.types(*command)
+        assert (printed.code, printed.out) == (1, "")
+        assert printed.err.count("127.0.0.1:1") == 1
+        assert printed.err.endswith("`forecaster doctor` tries each thing that is needed and says what to do.\n")
+        assert "Traceback" not in printed.err
 
     def test_two_policies_that_nothing_could_be_read_for_do_not_decide_alike(self, terminal: Terminal) -> None:
         files = (str(terminal.config), str(terminal.config))
-        told = terminal.types_exactly("diff", *files, "--prometheus", "http://127.0.0.1:1", "-o", "json")
-        assert (told.code, told.out) == (1, "")
-        assert "Connection refused" in told.err
+        printed = terminal.types_exactly("diff", *files, "--prometheus", "http://127.0.0.1:1", "-o", "json")
+        assert (printed.code, printed.out) == (1, "")
+        assert "Connection refused" in printed.err
 
     @pytest.mark.parametrize("at", ["noon", "2026-03-01T12:00:00"])
     def test_an_instant_that_is_none_is_a_message_with_an_example(self, terminal: Terminal, at: str) -> None:
-        told = terminal.types("once", at=at)
-        assert (told.code, told.out) == (1, "")
-        assert f"--at: '{at}': " in told.err
+        printed = terminal.types("once", at=at)
+        assert (printed.code, printed.out) == (1, "")
+        assert f"--at: '{at}': " in printed.err
 
     def test_all_faults_of_a_file_come_at_once(self, terminal: Terminal) -> None:
         terminal.config.write_text("{cycle: {interval: 7m}, policy: {horizontal: {quantile: 2}}}")
-        told = terminal.types("once")
-        assert (told.code, told.out) == (1, "")
-        assert [path in told.err for path in ("cycle.interval", "policy.horizontal.quantile")] == [True, True]
+        printed = terminal.types("once")
+        assert (printed.code, printed.out) == (1, "")
+        assert [path in printed.err for path in ("cycle.interval", "policy.horizontal.quantile")] == [True, True]
 
     def test_an_address_that_is_none_is_a_message(self, terminal: Terminal) -> None:
-        told = terminal.types_exactly("once", "--prometheus", "prometheus:9090")
-        assert told.code == 1
-        assert "prometheus.url" in told.err
+        printed = terminal.types_exactly("once", "--prometheus", "prometheus:9090")
+        assert printed.code == 1
+        assert "prometheus.url" in printed.err
 
     def test_an_unknown_format_is_refused_with_the_known_ones(self, terminal: Terminal) -> None:
-        told = terminal.types("once", "-o", "xml")
-        assert told.code == 2
-        assert "csv" in told.err
+        printed = terminal.types("once", "-o", "xml")
+        assert printed.code == 2
+        assert "csv" in printed.err
 
 
 class TestOptions:
@@ -435,29 +439,29 @@ class TestOptions:
         ("pattern", "meant"), [("web", {WEB}), ("*/web", {WEB}), ("bank/*", set()), ("*", {WEB, CART})]
     )
     def test_a_pattern_without_a_slash_means_any_namespace(self, pattern: str, meant: set[Workload]) -> None:
-        assert matching((WEB.id, CART.id), pattern) == {one.id for one in meant}
+        assert matching((WEB.id, CART.id), pattern) == {workload.id for workload in meant}
 
 
 class TestSettings:
     def test_prints_all_of_them(self, terminal: Terminal) -> None:
-        told = terminal.types_exactly("settings")
-        assert yaml.safe_load(told.out)["policy"]["horizontal"]["quantile"] == 0.9
+        printed = terminal.types_exactly("settings")
+        assert yaml.safe_load(printed.out)["policy"]["horizontal"]["quantile"] == 0.9
 
     def test_checks_a_file(self, terminal: Terminal) -> None:
-        told = terminal.types_exactly("settings", "--config", str(terminal.config))
-        assert (told.code, told.out.strip()) == (0, f"{terminal.config}: no fault found")
+        printed = terminal.types_exactly("settings", "--config", str(terminal.config))
+        assert (printed.code, printed.out.strip()) == (0, f"{terminal.config}: no fault found")
 
     def test_refuses_a_file_with_faults(self, terminal: Terminal) -> None:
         terminal.config.write_text("cycle: {intervall: 1m}")
-        told = terminal.types_exactly("settings", "--config", str(terminal.config))
-        assert told.code == 1
-        assert "cycle.intervall" in told.err
+        printed = terminal.types_exactly("settings", "--config", str(terminal.config))
+        assert printed.code == 1
+        assert "cycle.intervall" in printed.err
 
 
-def test_a_model_says_of_itself_what_is_no_code(terminal: Terminal) -> None:
-    told = terminal.types_exactly("models", "seasonal-naive-week").out
-    assert "the yardstick" in told
-    assert ">>>" not in told
+def test_a_model_is_described_without_the_code_of_its_docstring(terminal: Terminal) -> None:
+    text = terminal.types_exactly("models", "seasonal-naive-week").out
+    assert "the yardstick" in text
+    assert ">>>" not in text
 
 
 def test_models_are_listed_with_a_line_each(terminal: Terminal) -> None:
@@ -466,23 +470,23 @@ def test_models_are_listed_with_a_line_each(terminal: Terminal) -> None:
     assert "ridge" in {line.split()[0] for line in lines}
 
 
-def test_a_model_of_ones_own_that_says_nothing_of_itself_is_listed(terminal: Terminal) -> None:
+def test_a_model_of_ones_own_without_a_docstring_is_listed(terminal: Terminal) -> None:
     terminal.monkeypatch.syspath_prepend(terminal.config.parent)
     (terminal.config.parent / "silent_models.py").write_text(SILENT)
-    told = terminal.types_exactly("models", "silent_models:Silent", "-o", "json")
-    assert json.loads(told.out) == {"models": [{"name": "silent_models:Silent", "summary": ""}]}
+    printed = terminal.types_exactly("models", "silent_models:Silent", "-o", "json")
+    assert json.loads(printed.out) == {"models": [{"name": "silent_models:Silent", "summary": ""}]}
 
 
 def test_init_names_a_folder_that_cannot_be_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").touch()
     monkeypatch.setattr("forecaster.cli.init.api_client", lambda _kubeconfig, _context: None)
     monkeypatch.setattr("forecaster.resources.neighbours.neighbours_of", lambda _client: Neighbours())
-    told = CliRunner().invoke(app, ["init", "--folder", str(tmp_path / "file" / "autoscalers")])
-    assert "autoscalers: Not a directory; name a folder that may be written" in str(told.exception)
+    result = CliRunner().invoke(app, ["init", "--folder", str(tmp_path / "file" / "autoscalers")])
+    assert "autoscalers: Not a directory; name a folder that may be written" in str(result.exception)
 
 
 def test_processes_of_shards_ask_for_the_address_of_the_scheduler() -> None:
     for role in ("worker", "scheduler"):
-        told = CliRunner().invoke(app, ["shards", role])
-        assert told.exit_code == 2
-        assert "sharding.scheduler is empty" in told.output
+        result = CliRunner().invoke(app, ["shards", role])
+        assert result.exit_code == 2
+        assert "sharding.scheduler is empty" in result.output

@@ -1,4 +1,4 @@
-"""`history` on a ledger, and times of day; `why-not` and `diff` are tried by the page of the command line."""
+"""`history` on a ledger, and times of day; the page of the command line runs `why-not` and `diff`."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ WEB = workload_id("web")
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    """A service that has decided twice within the hour."""
+    """Settings of a service whose ledger has three decisions of the last hour."""
     ledger = SqlLedger(f"sqlite:///{tmp_path / 'ledger.sqlite'}", keep=timedelta(days=1))
     now = current().replace(microsecond=0)
-    for ago, wanted in ((50, 5), (40, 5), (10, None)):
+    for ago, replicas in ((50, 5), (40, 5), (10, None)):
         at = now - timedelta(minutes=ago)
-        reason = Reason.FORECAST if wanted else Reason.NO_DATA
-        ledger.record(at, [recommendation(WEB, at=at, replicas=wanted, reason=reason)])
+        reason = Reason.FORECAST if replicas else Reason.NO_DATA
+        ledger.record(at, [recommendation(WEB, at=at, replicas=replicas, reason=reason)])
     ledger.close()
     file = tmp_path / "settings.yaml"
     file.write_text(f"state: {{directory: {tmp_path}}}")
@@ -53,8 +53,8 @@ def history(config: Path, *words: str) -> Result:
 
 
 def test_lists_the_changes_oldest_first(config: Path) -> None:
-    found = json.loads(history(config, "shop/web", "-o", "json").stdout)["decisions"]
-    assert [(one["replicas"], one["verdict"], one["reason"]) for one in found] == [
+    decisions = json.loads(history(config, "shop/web", "-o", "json").stdout)["decisions"]
+    assert [(decision["replicas"], decision["verdict"], decision["reason"]) for decision in decisions] == [
         (5, "up", "forecast"),
         (None, "hold", "no-data"),
     ]
@@ -99,9 +99,9 @@ def test_a_name_that_was_never_decided_about_is_answered(config: Path) -> None:
 
 def test_a_time_of_day_is_the_last_one_utc() -> None:
     now = datetime.now(UTC)
-    found = instant("09:02")
-    assert timedelta() <= now - found < timedelta(days=1, minutes=1)
-    assert (found.hour, found.minute, found.second) == (9, 2, 0)
+    at = instant("09:02")
+    assert timedelta() <= now - at < timedelta(days=1, minutes=1)
+    assert (at.hour, at.minute, at.second) == (9, 2, 0)
 
 
 @pytest.mark.parametrize("length", ["90x", "-5m", "0", "99999999d"])
@@ -111,7 +111,7 @@ def test_a_length_that_is_none_is_refused(config: Path, length: str) -> None:
     assert f"--length: {length!r}: " in str(error)
 
 
-def test_what_came_of_a_signal_of_ones_own_is_said_as_of_a_built_in_one() -> None:
+def test_why_not_reads_a_signal_of_ones_own_like_a_built_in_one() -> None:
     jobs = Signal("jobs", unit="jobs")
     source = FakeSource([Load(workload("web"), {jobs: lambda at: 7.0 if at == NOON + 5 * MINUTE else 1.0})])
     table = Signals((*BUILT_IN.demand, jobs))

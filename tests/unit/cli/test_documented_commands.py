@@ -59,7 +59,7 @@ DEMONSTRATED = (
     "why-not shop/recommendations",
     "diff settings.yaml critical.yaml",
 )
-"""Blocks that `--demo` prints without a Prometheus."""
+"""Commands of the page that `--demo` runs without a Prometheus."""
 
 
 @pytest.mark.usefixtures("folder")
@@ -67,7 +67,7 @@ DEMONSTRATED = (
 def test_a_reader_without_a_prometheus_sees_the_same(
     line: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of `--demo`; `--config` is that of the page, with the request rate of the recorded load."""
+    """`--demo` prints the blocks of the page; its settings name the request rate of the recorded load."""
     config = [] if line.startswith("diff") else ["--config", "settings.yaml"]
     monkeypatch.setattr("sys.argv", ["forecaster", *line.split(), "--demo", *config])
     with pytest.raises(SystemExit):
@@ -99,7 +99,7 @@ def test_the_page_shows_what_the_command_prints(
     block = f"```console\n$ {line}\n{printed}\n```"
     if os.environ.get("WRITE_DOCS"):
         page = PAGE.read_text(encoding="utf-8")
-        (old,) = (found[0] for found in BLOCK.finditer(page) if found[1] == line)
+        (old,) = (match[0] for match in BLOCK.finditer(page) if match[1] == line)
         PAGE.write_text(page.replace(old, block), encoding="utf-8")
     assert block in PAGE.read_text(encoding="utf-8")
     if not line.endswith("mistakes.yaml"):

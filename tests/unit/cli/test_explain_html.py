@@ -44,9 +44,9 @@ def test_it_draws_demand_and_the_band_of_the_coming_hour(page: str) -> None:
     assert page.count('<path class="line demand"') >= 1
     assert page.count('<path class="band"') == 1
     assert re.search(r'data-says="peak p90: [\d.]+ cores"', page)
-    told = json.loads(re.findall(r'<script type="application/json">(.*?)</script>', page)[0])
-    assert told["count"] == 144 + 12
-    assert [name for name, _ in told["series"]] == ["demand, cores", "p90"]
+    chart = json.loads(re.findall(r'<script type="application/json">(.*?)</script>', page)[0])
+    assert chart["count"] == 144 + 12
+    assert [name for name, _ in chart["series"]] == ["demand, cores", "p90"]
 
 
 def test_it_loads_nothing(page: str) -> None:

@@ -1,4 +1,4 @@
-"""`forecaster export` from a Prometheus to a file, and what reads it: replay, panels, traces."""
+"""`forecaster export` writes a Prometheus' history to a file, which replay, panels and traces read."""
 
 from __future__ import annotations
 
@@ -50,10 +50,10 @@ def week(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "week.zip"
 
 
-def test_of_the_demo_too_only_what_was_asked_for_is_taken(tmp_path: Path) -> None:
+def test_an_export_of_the_demo_takes_only_the_named_workloads(tmp_path: Path) -> None:
     done = run("export", str(tmp_path / "demo.zip"), "s*", "--demo", "-n", "shop,web")
     assert done.exit_code == 0, done.output
-    assert {str(one.id) for one in read_bundle(tmp_path / "demo.zip").workloads} == {
+    assert {str(workload.id) for workload in read_bundle(tmp_path / "demo.zip").workloads} == {
         "shop/search",
         "shop/storefront",
         "web/space-center",
@@ -61,12 +61,17 @@ def test_of_the_demo_too_only_what_was_asked_for_is_taken(tmp_path: Path) -> Non
 
 
 def test_a_bundle_holds_demand_hpas_settings_and_decisions_and_no_address(week: Path) -> None:
-    found = read_bundle(week)
-    assert str(found.workloads[0].id) == "shop/checkout"
-    assert found.workloads[0].autoscaler is not None
-    assert found.manifest.settings["policy"]["horizontal"]["quantile"] == 0.93
-    assert set(found.manifest.settings) <= {"policy", "overrides", "history", "signals", "cycle", "forecast", "floor"}
-    assert {one["name"] for one in found.decisions} == {"checkout", "recommendations", "search", "storefront"}
+    bundle = read_bundle(week)
+    assert str(bundle.workloads[0].id) == "shop/checkout"
+    assert bundle.workloads[0].autoscaler is not None
+    assert bundle.manifest.settings["policy"]["horizontal"]["quantile"] == 0.93
+    assert set(bundle.manifest.settings) <= {"policy", "overrides", "history", "signals", "cycle", "forecast", "floor"}
+    assert {decision["name"] for decision in bundle.decisions} == {
+        "checkout",
+        "recommendations",
+        "search",
+        "storefront",
+    }
 
 
 def test_it_is_a_panel_in_one_line_and_agrees_with_what_was_recorded(week: Path) -> None:
@@ -88,8 +93,8 @@ def test_a_replay_of_a_bundle_has_its_hpas_and_policies(week: Path) -> None:
 def test_a_table_is_a_panel_in_one_line(tmp_path: Path, suffix: str) -> None:
     when = pd.date_range("2026-03-01", periods=120, freq="1min", tz="UTC")
     rows = [
-        pd.DataFrame({"timestamp": when, "workload": "shop/web", "signal": one, "value": 2.0})
-        for one in ("cpu", "memory")
+        pd.DataFrame({"timestamp": when, "workload": "shop/web", "signal": signal, "value": 2.0})
+        for signal in ("cpu", "memory")
     ]
     frame, path = pd.concat(rows), tmp_path / f"demand{suffix}"
     frame.to_csv(path) if suffix == ".csv" else frame.to_parquet(path)
@@ -97,7 +102,7 @@ def test_a_table_is_a_panel_in_one_line(tmp_path: Path, suffix: str) -> None:
     assert (panel.keys, panel.length, panel.step) == (("shop/Deployment/web",), 24, timedelta(minutes=5))
 
 
-def test_a_name_that_matches_nothing_is_told_and_writes_nothing(tmp_path: Path) -> None:
+def test_a_name_that_matches_nothing_is_an_error_and_writes_nothing(tmp_path: Path) -> None:
     recording = load_recording()
     with EmbeddedPrometheus(recording, Settings().queries, recording.fleet(recording.end)) as served:
         done = run("export", str(tmp_path / "x.zip"), "shop/chekout", "--prometheus", served.url, "--length", "6h")
@@ -106,10 +111,10 @@ def test_a_name_that_matches_nothing_is_told_and_writes_nothing(tmp_path: Path) 
 
 
 def test_a_bundle_of_a_stranger_names_no_code_that_is_run(week: Path, tmp_path: Path) -> None:
-    found, ran = read_bundle(week), tmp_path / "ran"
+    bundle, ran = read_bundle(week), tmp_path / "ran"
     (tmp_path / "their_models.py").write_text(f"open({str(ran)!r}, 'w')\n")
-    settings = {**found.manifest.settings, "forecast": {"model": "their_models:Any"}}
-    write_bundle(tmp_path / "x.zip", replace(found, manifest=structs.replace(found.manifest, settings=settings)))
+    settings = {**bundle.manifest.settings, "forecast": {"model": "their_models:Any"}}
+    write_bundle(tmp_path / "x.zip", replace(bundle, manifest=structs.replace(bundle.manifest, settings=settings)))
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(tmp_path)
         done = run("replay", "--export", str(tmp_path / "x.zip"), "--length", "2h", "--no-cache")
@@ -118,7 +123,7 @@ def test_a_bundle_of_a_stranger_names_no_code_that_is_run(week: Path, tmp_path: 
 
 
 def test_a_bundle_without_a_signal_that_is_known_here_says_so(week: Path, tmp_path: Path) -> None:
-    found = read_bundle(week)
-    bare = replace(found, manifest=structs.replace(found.manifest, signals=()), values={})
+    bundle = read_bundle(week)
+    bare = replace(bundle, manifest=structs.replace(bundle.manifest, signals=()), values={})
     write_bundle(tmp_path / "x.zip", bare)
     assert "holds no signal" in str(run("replay", "--export", str(tmp_path / "x.zip")).exception)

@@ -1,4 +1,4 @@
-"""`recommend -o helm-values`: what the map may say, what is written, and its form as the text of a pull request."""
+"""`recommend -o helm-values`: faults of the map, the overlay that is written, and the text of a pull request."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def run(paths: str, folder: Path, *more: str, code: int = 0) -> Result:
 
 
 def test_every_fault_is_named_with_its_remedy_and_nothing_is_written(folder: Path) -> None:
-    told = str(run(FAULTS, folder, code=1).exception)
-    for said in (
+    message = str(run(FAULTS, folder, code=1).exception)
+    for fault in (
         "shop/serch/app: 'search.resources': no such workload; did you mean shop/search?",
         "shop/recommendations/ap: 'serch.resources': no such container; there are app",
         "shop/recommendations/ap: 'serch.resources': the values have no serch; did you mean search?",
@@ -56,15 +56,15 @@ def test_every_fault_is_named_with_its_remedy_and_nothing_is_written(folder: Pat
         "shop/storefront/app: 'hpa': hpa is [1] and no mapping; name the one that holds requests and limits",
         "shop/checkout/app: 'storefront.resources': shop/recommendations/app has storefront already",
     ):
-        assert said in told
+        assert fault in message
     assert not (folder / "over.yaml").exists()
 
 
 def test_a_size_in_the_values_that_is_none_is_named(folder: Path) -> None:
     (folder / "values.yaml").write_text("search: {resources: {requests: {cpu: much}}}")
-    told = str(run("shop/search/app: search.resources", folder, code=1).exception)
-    assert "the values have no size there: " in told
-    assert "'much'" in told
+    message = str(run("shop/search/app: search.resources", folder, code=1).exception)
+    assert "the values have no size there: " in message
+    assert "'much'" in message
 
 
 def test_a_size_that_moved_less_stays_as_the_overlay_has_it(folder: Path) -> None:
@@ -92,12 +92,12 @@ def test_what_the_cluster_refuses_is_written_as_the_nearest_that_it_takes(folder
         given.deployment("shop", "recommendations", APP),
         given.limit_range("shop", max={"memory": "1800Mi"}),
     )
-    told = run("shop/recommendations/app: search.resources", folder).stdout
-    assert "the nearest that the cluster takes: LimitRange: app: maximum memory per Container is 1800Mi" in told
+    output = run("shop/recommendations/app: search.resources", folder).stdout
+    assert "the nearest that the cluster takes: LimitRange: app: maximum memory per Container is 1800Mi" in output
     assert yaml.safe_load((folder / "over.yaml").read_text())["search"]["resources"]["requests"]["memory"] == "1800Mi"
 
 
-def test_a_size_that_cannot_be_split_over_containers_is_not_written_and_the_reason_is_told(folder: Path) -> None:
+def test_a_size_that_cannot_be_split_over_containers_is_not_written_and_the_reason_is_printed(folder: Path) -> None:
     two = (given.container("front"), given.container("back"))
     given.written(folder / "cluster.json", given.deployment("shop", "recommendations", *two))
     assert (
@@ -120,17 +120,17 @@ def test_a_dot_of_a_key_is_escaped(folder: Path) -> None:
 
 
 def test_where_nothing_moved_no_file_is_made(folder: Path) -> None:
-    told = run("shop/recommendations/app: search.resources", folder, "--moved", "900%")
-    assert "0 of 1 container moved by more than 900 % of what Git has." in told.stdout
+    result = run("shop/recommendations/app: search.resources", folder, "--moved", "900%")
+    assert "0 of 1 container moved by more than 900 % of what Git has." in result.stdout
     assert not (folder / "over.yaml").exists()
 
 
 def test_of_requests_that_git_never_had_no_money_is_compared(folder: Path) -> None:
     prices = ("--price-core-hour", "1", "--price-gib-hour", "1")
-    told = run("shop/storefront/app: storefront.resources", folder, "--moved", "1%", *prices)
-    assert "1 of 1 container moved" in told.stdout
-    assert "Cost a month" not in told.stdout
-    assert "written, 0.2 KiB" in told.stderr
+    result = run("shop/storefront/app: storefront.resources", folder, "--moved", "1%", *prices)
+    assert "1 of 1 container moved" in result.stdout
+    assert "Cost a month" not in result.stdout
+    assert "written, 0.2 KiB" in result.stderr
 
 
 @pytest.mark.parametrize(

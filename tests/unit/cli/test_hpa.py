@@ -133,8 +133,8 @@ def test_simulate_prints_documents_too(hpa: Path, tmp_path: Path) -> None:
     document = json.loads(run(*words, "-o", "json").output)
     assert list(Draft202012Validator(schema_of("hpa simulate")).iter_errors(document)) == []
     first, second = document["passes"]
-    told = first["at"], first["pass"], first["replicas"], first["recommendation"], first["desired"]
-    assert told == ("2026-01-01T00:00:00Z", 1, 4, 11, 8)
+    first_pass = first["at"], first["pass"], first["replicas"], first["recommendation"], first["desired"]
+    assert first_pass == ("2026-01-01T00:00:00Z", 1, 4, 11, 8)
     assert first["conditions"][2]["reason"] == "ScaleUpLimit"
     assert (second["at"], second["replicas"]) == ("2026-01-01T00:00:15Z", 8)
     assert yaml.safe_load(run(*words, "-o", "yaml").output)["passes"][0]["desired"] == 8
@@ -161,12 +161,12 @@ def test_a_minimum_of_zero_is_taken_from_kubernetes_1_37_on_or_where_the_gate_is
 
 
 def test_a_version_that_is_none_is_refused_by_its_option(hpa: Path) -> None:
-    told = str(run("explain", "--hpa", hpa, "--server-version", "latest").exception)
-    assert told == "--server-version 'latest': a server version is written like 1.36 or v1.36.3"
+    message = str(run("explain", "--hpa", hpa, "--server-version", "latest").exception)
+    assert message == "--server-version 'latest': a server version is written like 1.36 or v1.36.3"
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reason"),
     [
         (
             HPA.replace("maxReplicas: 20", "maxReplicas: 0"),
@@ -194,14 +194,14 @@ def test_a_version_that_is_none_is_refused_by_its_option(hpa: Path) -> None:
         ),
     ],
 )
-def test_a_manifest_that_cannot_be_used_says_why(tmp_path: Path, text: str, told: str) -> None:
+def test_a_manifest_that_cannot_be_used_says_why(tmp_path: Path, text: str, reason: str) -> None:
     error = run("explain", "--hpa", write(tmp_path / "bad.yaml", text), "--replicas", 1).exception
     assert isinstance(error, InputError)
-    assert told in str(error)
+    assert reason in str(error)
 
 
 @pytest.mark.parametrize(
-    ("options", "told"),
+    ("options", "reason"),
     [
         (["--usage", "cpu=1"], "give --pods FILE, or --replicas N"),
         (["--replicas", 1, "--usage", "cpu"], "--usage cpu: '': quantities are"),
@@ -211,24 +211,24 @@ def test_a_manifest_that_cannot_be_used_says_why(tmp_path: Path, text: str, told
         (["--replicas", 1, "--at", "noon"], "an RFC 3339 instant like"),
     ],
 )
-def test_an_option_that_cannot_be_used_says_why(hpa: Path, options: list[object], told: str) -> None:
+def test_an_option_that_cannot_be_used_says_why(hpa: Path, options: list[object], reason: str) -> None:
     error = run("explain", "--hpa", hpa, *options).exception
     assert isinstance(error, ForecasterError)
-    assert told in str(error)
+    assert reason in str(error)
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "reason"),
     [
         ('{"kind": "Node"}', "expected Pod or a list of them, got 'Node'"),
         ('{"kind": "Pod", "metadata": 5}', "metadata must be a mapping, got a int"),
         ('{"kind": "Pod", "spec": {"containers": [{"resources": "little"}]}}', "resources must be a mapping"),
     ],
 )
-def test_pods_that_are_no_pods_say_why(hpa: Path, tmp_path: Path, text: str, told: str) -> None:
+def test_pods_that_are_no_pods_say_why(hpa: Path, tmp_path: Path, text: str, reason: str) -> None:
     error = run("explain", "--hpa", hpa, "--pods", write(tmp_path / "p.json", text)).exception
     assert isinstance(error, InputError)
-    assert told in str(error)
+    assert reason in str(error)
 
 
 def test_a_file_that_is_not_there_is_an_error_of_usage(tmp_path: Path) -> None:
@@ -256,18 +256,18 @@ def typed(text: str, *arguments: str) -> Result:
 
 class TestStreams:
     def test_every_hpa_of_a_stream_is_explained_and_other_kinds_are_passed_over(self) -> None:
-        said = typed(f"{SERVICE}---{HPA}---{SCALED}").stdout
-        assert "HPA web/shop:" in said
-        assert "HPA web/keda-hpa-orders, which KEDA makes of ScaledObject orders:" in said
-        assert "s0-prometheus" in said
+        output = typed(f"{SERVICE}---{HPA}---{SCALED}").stdout
+        assert "HPA web/shop:" in output
+        assert "HPA web/keda-hpa-orders, which KEDA makes of ScaledObject orders:" in output
+        assert "s0-prometheus" in output
 
     def test_a_list_is_what_kubectl_prints(self) -> None:
         items = [yaml.safe_load(HPA)]
         assert "Aims: " in typed(yaml.safe_dump({"kind": "List", "apiVersion": "v1", "items": items})).stdout
 
     def test_of_a_helm_run_only_the_manifests_are_read(self) -> None:
-        said = typed(f"NAME: x\nSTATUS: {{pending\nMANIFEST:\n---{HPA}\nNOTES:\n: not {{yaml")
-        assert "Aims: " in said.stdout
+        result = typed(f"NAME: x\nSTATUS: {{pending\nMANIFEST:\n---{HPA}\nNOTES:\n: not {{yaml")
+        assert "Aims: " in result.stdout
 
     def test_a_scaled_object_does_what_its_hpa_would(self) -> None:
         usage = ("--usage", "s0-prometheus=400", "--usage", "cpu=1", "--request", "cpu=500m", "--replicas", "4")
@@ -277,8 +277,8 @@ class TestStreams:
         assert "there are Service" in str(typed(SERVICE).exception)
 
     def test_a_quantity_that_is_none_is_told_before_anything_is_said(self) -> None:
-        told = typed(f"{HPA}---{SCALED}", "--usage", "cpu=5,2", "--replicas", "4")
-        assert (told.stdout, str(told.exception)) == ("", "--usage cpu=5,2: write 5.2")
+        result = typed(f"{HPA}---{SCALED}", "--usage", "cpu=5,2", "--replicas", "4")
+        assert (result.stdout, str(result.exception)) == ("", "--usage cpu=5,2: write 5.2")
 
     def test_text_that_is_no_manifest_is_called_standard_input(self) -> None:
         refused = str(typed("kind: [").exception)

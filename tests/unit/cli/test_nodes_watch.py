@@ -34,7 +34,7 @@ APP = given.container("reports", {"cpu": "2", "memory": "2Gi"})
 
 
 class Watched:
-    """A watch on the recorded load, with a clock that the story turns."""
+    """A watch over the nodes of the recorded load, with a clock that the test advances."""
 
     def __init__(self, observer: Observer, begin: datetime) -> None:
         self.now = begin + SETTINGS.delay
@@ -57,7 +57,7 @@ def watched(tmp_path: Path) -> Iterator[Watched]:
 
 
 class Broken(Observer):
-    """Sees nothing any more."""
+    """An observer that can no longer read the cluster."""
 
     def __init__(self) -> None:
         pass
@@ -79,18 +79,18 @@ def test_prometheus_reads_the_forecast_and_after_some_failures_nothing(watched: 
     assert watched.client.get("/metrics").text == ""
 
 
-class Applies:
-    """Takes what is applied, unless it refuses."""
+class FakeApi:
+    """An API server that keeps the replicas of applied buffers, or refuses every document."""
 
     def __init__(self) -> None:
-        self.found: dict[str, int] = {}
+        self.written: dict[str, int] = {}
         self.refuses = False
 
     def apply(self, path: str, document: dict[str, Any], _kind: type) -> dict[str, Any]:
         if self.refuses:
             raise ApiError(f"PATCH {path}: 409", 409)
         if document["kind"] == "CapacityBuffer":
-            self.found[path] = document["spec"]["replicas"]
+            self.written[path] = document["spec"]["replicas"]
         return document
 
 
@@ -98,19 +98,19 @@ BUFFER = "/apis/autoscaling.x-k8s.io/v1beta1/namespaces/capacity/capacitybuffers
 
 
 class TestBuffers:
-    """A buffer of each pool, renewed at each look; rises at once, falls after ten minutes."""
+    """Each pool has a buffer that rises at once, falls after ten minutes, and is renewed at each look."""
 
     @pytest.fixture
-    def api(self) -> Applies:
-        return Applies()
+    def api(self) -> FakeApi:
+        return FakeApi()
 
     @pytest.fixture
-    def writer(self, api: Applies) -> BufferWriter:
+    def writer(self, api: FakeApi) -> BufferWriter:
         return BufferWriter(cast("ApiClient", api), "capacity", telemetry.logger())
 
     def after(self, writer: BufferWriter, *replicas_at: tuple[int, float]) -> None:
         for replicas, at in replicas_at:
-            writer.renew(seen(at, Headroom("spot", replicas, 0.5, 2.0**30, None, "")))
+            writer.renew(forecast_at(at, Headroom("spot", replicas, 0.5, 2.0**30, None, "")))
 
     @pytest.mark.parametrize(
         ("replicas_at", "written"),
@@ -125,39 +125,41 @@ class TestBuffers:
         ],
         ids=["first", "rises", "stays", "falls", "falls to the largest since", "none", "a clock that was ahead"],
     )
-    def test_it_is_as_large_as_any_of_the_last_ten_minutes_asked(
-        self, api: Applies, writer: BufferWriter, replicas_at: list[tuple[int, float]], written: int
+    def test_a_buffer_is_the_largest_of_the_last_ten_minutes(
+        self, api: FakeApi, writer: BufferWriter, replicas_at: list[tuple[int, float]], written: int
     ) -> None:
         self.after(writer, *replicas_at)
-        assert api.found == {BUFFER.format("spot", "forecaster-nodes"): written}
+        assert api.written == {BUFFER.format("spot", "forecaster-nodes"): written}
 
     def test_larger_placeholders_count_by_their_cores(self) -> None:
         few, many = Headroom("spot", 2, 4.0, 2.0**30, None, ""), Headroom("spot", 5, 0.5, 2.0**30, None, "")
         assert largest([few, many]) is few
 
-    def test_one_that_is_refused_is_a_line_once_and_written_when_it_can_be(
-        self, api: Applies, writer: BufferWriter, capsys: pytest.CaptureFixture[str]
+    def test_a_buffer_that_is_refused_is_logged_once_and_written_when_it_can_be(
+        self, api: FakeApi, writer: BufferWriter, capsys: pytest.CaptureFixture[str]
     ) -> None:
         api.refuses = True
         self.after(writer, (3, 0), (3, 1))
-        assert (api.found, capsys.readouterr().out.count("buffer_not_renewed")) == ({}, 1)
+        assert (api.written, capsys.readouterr().out.count("buffer_not_renewed")) == ({}, 1)
         api.refuses = False
         self.after(writer, (3, 2))
-        assert list(api.found.values()) == [3]
+        assert list(api.written.values()) == [3]
 
-    def test_a_look_writes_them_and_one_that_sees_nothing_leaves_them(self, watched: Watched, api: Applies) -> None:
+    def test_a_look_writes_buffers_and_a_failed_look_leaves_them(self, watched: Watched, api: FakeApi) -> None:
         watched.watch.buffers = BufferWriter(cast("ApiClient", api), "capacity", telemetry.logger())
         watched.watch.tick()
-        assert len(api.found) == 1
-        before, api.found = api.found, {}
+        assert len(api.written) == 1
+        api.written = {}
         watched.watch.observer = Broken()
         watched.watch.tick()
-        assert api.found == {}
-        assert before
+        assert api.written == {}
 
 
-def seen(minute: float, *wanted: Headroom) -> NodeForecast:
-    """A forecast of pools that are there, so many minutes after noon."""
-    nodes = [Node("n1", parsed({"cpu": "4", "memory": "16Gi"}), {"karpenter.sh/nodepool": one.pool}) for one in wanted]
+def forecast_at(minute: float, *headrooms: Headroom) -> NodeForecast:
+    """A forecast at this minute after noon, with these headrooms and a node in each of their pools."""
+    nodes = [
+        Node("n1", parsed({"cpu": "4", "memory": "16Gi"}), {"karpenter.sh/nodepool": headroom.pool})
+        for headroom in headrooms
+    ]
     ahead = tuple(PoolForecast(pool, (), 0.0, 0.0, 0.0, 0.0, (), ()) for pool in pools_of(nodes))
-    return NodeForecast(NOON + timedelta(minutes=minute), 0.95, ahead, wanted, ())
+    return NodeForecast(NOON + timedelta(minutes=minute), 0.95, ahead, headrooms, ())

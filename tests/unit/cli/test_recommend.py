@@ -72,11 +72,11 @@ def advices(look: CycleSnapshot) -> list[Advice]:
 
 @pytest.fixture(scope="module")
 def reports(advices: list[Advice]) -> list[Advice]:
-    return [one for one in advices if one.id.name == "reports"]
+    return [advice for advice in advices if advice.id.name == "reports"]
 
 
 class TestCommand:
-    def test_the_table_shows_what_vpa_and_krr_say_of_the_same_history(self) -> None:
+    def test_the_table_shows_the_sizes_of_vpa_and_krr_from_the_same_history(self) -> None:
         header, row = run("recommend", "--demo", "data/reports").output.splitlines()[:2]
         assert all(name in header for name in ("WORKLOAD", "VPA", "KRR", "CLUSTER"))
         assert row.startswith("data/reports")
@@ -88,7 +88,7 @@ class TestCommand:
         (days,) = re.findall(r"once in ([\d,]+) days", row)
         assert int(days.replace(",", "")) >= 365
 
-    def test_what_is_kept_says_why_in_words(self) -> None:
+    def test_an_unchanged_size_has_its_reason_in_words(self) -> None:
         printed = run("recommend", "--demo", "shop/checkout").output
         assert "cpu: unchanged, the HPA acts on its utilization" in printed
         assert "scaled-by-size" not in printed
@@ -104,7 +104,7 @@ class TestCommand:
         printed = run("recommend", "--demo", "data/reports", "--config", str(tmp_path / "large.yaml")).output
         assert "→ 5000m" in printed
 
-    def test_money_without_a_currency_says_whose_it_is(self) -> None:
+    def test_money_without_a_currency_is_in_that_of_the_prices(self) -> None:
         printed = run("recommend", "--demo", "data/reports", "--price-core-hour", "1", "--price-gib-hour", "1").output
         assert "Cost a month, in the currency of the prices: " in printed
 
@@ -113,8 +113,8 @@ class TestCommand:
         earlier["recommendations"][0]["recommended"]["memory_request_bytes"] = 2**30
         path = tmp_path / "earlier.json"
         path.write_text(json.dumps(earlier))
-        said = run("recommend", "--demo", "data/reports", "--previous", str(path)).output
-        assert "memory request 1Gi → " in said
+        output = run("recommend", "--demo", "data/reports", "--previous", str(path)).output
+        assert "memory request 1Gi → " in output
 
     @pytest.mark.parametrize(
         ("arguments", "complaint"),
@@ -125,8 +125,8 @@ class TestCommand:
         ids=["half a price", "no version"],
     )
     def test_options_that_make_no_sense_are_named(self, arguments: tuple[str, ...], complaint: str) -> None:
-        said = run("recommend", "--demo", *arguments, code=2).output
-        assert complaint in said.replace("\n", " ").replace("│ ", "")
+        output = run("recommend", "--demo", *arguments, code=2).output
+        assert complaint in output.replace("\n", " ").replace("│ ", "")
 
     def test_nodes_of_the_recorded_load_are_refused_before_any_work(self) -> None:
         assert "the recorded load has no nodes" in run("nodes", "--demo", code=2).output
@@ -145,8 +145,8 @@ class TestCommand:
     def test_explain_says_what_the_cluster_would_answer(self, objects: Path) -> None:
         with staged() as stage:
             options = ("--prometheus", stage.url, "--at", stage.begin.isoformat(), "--objects", str(objects))
-            said = run("explain", "data/reports", *options).output
-        assert "refused  LimitRange: reports: maximum cpu per Container is 3, but the limit is" in said
+            output = run("explain", "data/reports", *options).output
+        assert "refused  LimitRange: reports: maximum cpu per Container is 3, but the limit is" in output
 
     def test_what_another_policy_would_be_beside_an_override_is_checked(self, tmp_path: Path) -> None:
         file = tmp_path / "settings.yaml"
@@ -159,13 +159,13 @@ class TestCommand:
     def test_explain_says_what_another_policy_would_decide(self) -> None:
         with staged() as stage:
             options = ("--prometheus", stage.url, "--at", stage.begin.isoformat())
-            said = run("explain", "data/reports", *options, "--set", "max_replicas=1").output
+            output = run("explain", "data/reports", *options, "--set", "max_replicas=1").output
             later = run("explain", "data/reports", *options, "--set", "policy.horizontal.lead_time=10m").output
             refused = run("explain", "data/reports", *options, "--set", "quantile=2", code=1)
             no_value = run("explain", "data/reports", *options, "--set", "quantile=[", code=1)
             no_day = run("explain", "data/reports", *options, "--set", "quantile=2026-13-45", code=1)
-        assert "what if max_replicas=1" in said
-        assert "1 to 1 replicas" in said
+        assert "what if max_replicas=1" in output
+        assert "1 to 1 replicas" in output
         assert "lead time 10m: configured" in later.partition("what if policy.horizontal.lead_time=10m")[2]
         assert "quantile" in str(refused.exception)
         assert "quantile: '[': " in str(no_value.exception)
@@ -173,7 +173,7 @@ class TestCommand:
 
 
 class TestItsVpa:
-    """A VPA of the cluster is shown with its own numbers, beside ours."""
+    """A VPA of the cluster is shown with its own numbers beside our recommendation."""
 
     RECOMMENDED: ClassVar = {
         "containerName": "reports",
@@ -183,20 +183,20 @@ class TestItsVpa:
     }
 
     @staticmethod
-    def advised(look: CycleSnapshot, *of: dict[str, Any], **status: Any) -> list[Advice]:
-        vpa = given.vpa("data", "reports", *of, **status)
+    def advised(look: CycleSnapshot, *recommendations: dict[str, Any], **status: Any) -> list[Advice]:
+        vpa = given.vpa("data", "reports", *recommendations, **status)
         cluster = replace(look.cluster, vpas=cluster_of({vpa["kind"]: [vpa]}).vpas)
         return replace(look, cluster=cluster).advices({}, compare=True)
 
     def test_recommend_has_its_target_and_bounds(self, look: CycleSnapshot, capsys: pytest.CaptureFixture[str]) -> None:
         advices = self.advised(look, self.RECOMMENDED)
         print_advice(advices, AdviceOutput.JSON, None)
-        said = json.loads(capsys.readouterr().out)
-        assert list(Draft202012Validator(schema_of("recommend")).iter_errors(said)) == []
-        reports = next(one for one in said["recommendations"] if one["name"] == "reports")
-        (told,) = reports["vpas"]
-        (container,) = told["containers"]
-        assert (told["name"], told["update_mode"]) == ("reports", "Off")
+        document = json.loads(capsys.readouterr().out)
+        assert list(Draft202012Validator(schema_of("recommend")).iter_errors(document)) == []
+        reports = next(row for row in document["recommendations"] if row["name"] == "reports")
+        (vpa,) = reports["vpas"]
+        (container,) = vpa["containers"]
+        assert (vpa["name"], vpa["update_mode"]) == ("reports", "Off")
         assert container["target"] == {"cpu_request_cores": 0.587, "memory_request_bytes": 262_144_000}
         assert container["lower_bound"] == {"cpu_request_cores": 0.12, "memory_request_bytes": None}
         assert reports["others"]["live_vpa"]["cpu_request_cores"] == 0.587
@@ -209,52 +209,54 @@ class TestItsVpa:
         rows = csv.DictReader(io.StringIO(capsys.readouterr().out))
         assert {row["live_vpa_cpu_request_cores"] for row in rows} == {"0.587", ""}
 
-    def test_one_without_a_recommendation_is_unknown_and_not_zero(
+    def test_a_vpa_without_a_recommendation_is_unknown_and_not_zero(
         self, look: CycleSnapshot, capsys: pytest.CaptureFixture[str]
     ) -> None:
         waits = {"type": "RecommendationProvided", "status": "False", "message": "No pods match"}
-        (reports,) = (one for one in self.advised(look, conditions=[waits]) if one.id.name == "reports")
+        (reports,) = (advice for advice in self.advised(look, conditions=[waits]) if advice.id.name == "reports")
         assert reports.baselines["live_vpa"] is None
         print_advice([reports], AdviceOutput.TABLE, None, findings=True)
         assert "VPA reports (updateMode Off) recommends nothing yet: No pods match" in capsys.readouterr().out
 
-    def test_explain_says_it_beside_ours(self, tmp_path: Path) -> None:
+    def test_explain_shows_it_beside_our_recommendation(self, tmp_path: Path) -> None:
         vpas = str(given.written(tmp_path / "vpas.json", given.vpa("data", "reports", self.RECOMMENDED)))
         with staged() as stage:
             options = ("--prometheus", stage.url, "--at", stage.begin.isoformat(), "--objects", vpas)
-            said = run("explain", "data/reports", *options).output
+            output = run("explain", "data/reports", *options).output
         bounds = "cpu 587m (120m to 1200m), memory 250Mi (– to 400Mi)"
-        assert f"VPA reports (updateMode Off) recommends reports {bounds}." in said
+        assert f"VPA reports (updateMode Off) recommends reports {bounds}." in output
 
 
 class TestAdvice:
     def test_json_has_base_units_and_totals(self, advices: list[Advice], capsys: pytest.CaptureFixture[str]) -> None:
         print_advice(advices, AdviceOutput.JSON, Prices(0.03, 0.004))
-        said = json.loads(capsys.readouterr().out)
-        reports = next(one for one in said["recommendations"] if one["name"] == "reports")
+        document = json.loads(capsys.readouterr().out)
+        reports = next(row for row in document["recommendations"] if row["name"] == "reports")
         assert reports["now"]["memory_request_bytes"] == 2**31
-        assert said["totals"]["workloads"] == len(advices)
-        assert said["totals"]["cost_a_month"]["recommended"] > 0
+        assert document["totals"]["workloads"] == len(advices)
+        assert document["totals"]["cost_a_month"]["recommended"] > 0
 
     def test_csv_has_one_row_for_each_workload(self, advices: list[Advice], capsys: pytest.CaptureFixture[str]) -> None:
         print_advice(advices, AdviceOutput.CSV, None)
         rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
-        assert [row["name"] for row in rows] == [one.id.name for one in advices]
+        assert [row["name"] for row in rows] == [advice.id.name for advice in advices]
         assert all(row["vpa_memory_request_bytes"] is not None for row in rows)
 
     def test_filters_by_severity_and_refusal(self, advices: list[Advice]) -> None:
-        everybody = {one.id for one in advices}
-        assert {one.severity for one in filtered(advices, everybody, None, "critical", refused=False)} == {"CRITICAL"}
-        assert [one.id.name for one in filtered(advices, everybody, None, None, refused=True)] == ["reports"]
+        everybody = {advice.id for advice in advices}
+        assert {advice.severity for advice in filtered(advices, everybody, None, "critical", refused=False)} == {
+            "CRITICAL"
+        }
+        assert [advice.id.name for advice in filtered(advices, everybody, None, None, refused=True)] == ["reports"]
 
     def test_objects_of_the_cluster_refuse_and_give_the_nearest(
         self, reports: list[Advice], capsys: pytest.CaptureFixture[str]
     ) -> None:
-        """A limit in today's ratio of two would pass four cores; the namespace allows three."""
+        """A limit of twice the request would be more than four cores; the namespace allows three."""
         print_advice(reports, AdviceOutput.TABLE, None, findings=True)
-        said = capsys.readouterr().out
-        assert "refuses: LimitRange: reports: maximum cpu per Container is 3" in said
-        assert "nearest 2" in said
+        output = capsys.readouterr().out
+        assert "refuses: LimitRange: reports: maximum cpu per Container is 3" in output
+        assert "nearest 2" in output
 
     def test_patches_write_what_the_cluster_takes(
         self, reports: list[Advice], capsys: pytest.CaptureFixture[str]
@@ -272,7 +274,7 @@ class TestAdvice:
         made["spec"]["template"]["spec"]["resources"] = block
         cluster = replace(look.cluster, templates=cluster_of({"Deployment": [made]}).templates, limit_ranges={})
         advices = replace(look, cluster=cluster).advices({}, compare=False)
-        print_advice([one for one in advices if one.id.name == "reports"], AdviceOutput.PATCHES, None)
+        print_advice([advice for advice in advices if advice.id.name == "reports"], AdviceOutput.PATCHES, None)
         (patch,) = yaml.safe_load_all(capsys.readouterr().out)
         assert list(patch["spec"]["template"]["spec"]) == ["resources"]
         sized = patch["spec"]["template"]["spec"]["resources"]
@@ -283,13 +285,13 @@ class TestAdvice:
         self, reports: list[Advice], capsys: pytest.CaptureFixture[str]
     ) -> None:
         """Its controller would take the size back."""
-        print_advice([replace(one, made_by="Elasticsearch logs") for one in reports], AdviceOutput.PATCHES, None)
-        said = capsys.readouterr()
-        assert list(yaml.safe_load_all(said.out)) == []
-        assert "data/reports: no patch: it is made from Elasticsearch logs" in said.err
+        print_advice([replace(advice, made_by="Elasticsearch logs") for advice in reports], AdviceOutput.PATCHES, None)
+        captured = capsys.readouterr()
+        assert list(yaml.safe_load_all(captured.out)) == []
+        assert "data/reports: no patch: it is made from Elasticsearch logs" in captured.err
 
     def test_a_reason_of_many_is_one_line(self, reports: list[Advice], capsys: pytest.CaptureFixture[str]) -> None:
-        """A thousand workloads without `--objects` were a thousand lines."""
+        """A thousand workloads without `--objects` would otherwise print a thousand lines."""
         ids = [reports[0].id._replace(name=f"reports-{number}") for number in range(7)]
         print_advice([replace(reports[0], id=id_, made_by="Prometheus db") for id_ in ids], AdviceOutput.PATCHES, None)
         (line,) = (line for line in capsys.readouterr().err.splitlines() if "no patch" in line)
@@ -301,15 +303,15 @@ class TestAdvice:
         assert write_overlay(reports, folder, "../app") == 1
         overlay = yaml.safe_load((folder / "kustomization.yaml").read_text())
         assert overlay["resources"] == ["../app"]
-        assert [(folder / one["path"]).exists() for one in overlay["patches"]] == [True]
+        assert [(folder / patch["path"]).exists() for patch in overlay["patches"]] == [True]
 
-    def test_in_place_the_running_pods_are_asked(self, look: CycleSnapshot) -> None:
-        asked = look.advices({}, compare=False, terms=ApplyTerms(in_place=True))
-        (proof,) = [one.proof for one in asked if one.id.name == "reports"]
+    def test_in_place_the_running_pods_are_checked(self, look: CycleSnapshot) -> None:
+        advices = look.advices({}, compare=False, terms=ApplyTerms(in_place=True))
+        (proof,) = [advice.proof for advice in advices if advice.id.name == "reports"]
         assert proof is not None
         assert "in-place resize" in {finding.rule for finding in proof.findings}
 
-    def test_in_place_pods_with_an_injected_sidecar_are_asked_too(self, tmp_path: Path) -> None:
+    def test_in_place_pods_with_an_injected_sidecar_are_checked_too(self, tmp_path: Path) -> None:
         """A mesh adds containers to pods that their template does not have."""
         proxy = given.container("istio-proxy", {"cpu": "100m", "memory": "128Mi"}, {"cpu": "2", "memory": "1Gi"})
         path = given.written(
@@ -319,13 +321,13 @@ class TestAdvice:
             given.pod("data", "reports-0", "n0", REPORTS, proxy, owner=("ReplicaSet", "reports-7d9f")),
             given.node("n0", "8", "32Gi"),
         )
-        (one,) = (
+        (advice,) = (
             each
             for each in take_demo_snapshot([path], None).advices({}, compare=False, terms=ApplyTerms(in_place=True))
             if each.id.name == "reports"
         )
-        assert one.proof is not None
-        assert "in-place resize" in {finding.rule for finding in one.proof.findings}
+        assert advice.proof is not None
+        assert "in-place resize" in {finding.rule for finding in advice.proof.findings}
 
 
 @pytest.fixture(scope="module")
@@ -334,26 +336,26 @@ def ahead(look: CycleSnapshot) -> NodeForecast:
 
 
 def test_pods_that_only_state_limits_take_as_much_of_a_pool(look: CycleSnapshot, ahead: NodeForecast) -> None:
-    """A template is kept as it was written; the API server makes requests of limits when it makes a pod."""
+    """A template is stored as it was written; the API server makes requests from limits when it creates a pod."""
     template = Pod((Container("reports", block(limits=("2", "2Gi"))),))
     cluster = replace(look.cluster, templates=dict.fromkeys(look.cluster.templates, template))
-    found = replace(look, cluster=cluster).node_forecast(0.95, 30)
-    assert [one.requested_cpu.value for one in found.pools[0].windows] == [
-        one.requested_cpu.value for one in ahead.pools[0].windows
+    forecast = replace(look, cluster=cluster).node_forecast(0.95, 30)
+    assert [window.requested_cpu.value for window in forecast.pools[0].windows] == [
+        window.requested_cpu.value for window in ahead.pools[0].windows
     ]
 
 
 @pytest.fixture
-def said(ahead: NodeForecast, capsys: pytest.CaptureFixture[str]) -> Callable[[NodesOutput], str]:
-    def printed(output: NodesOutput) -> str:
+def printed(ahead: NodeForecast, capsys: pytest.CaptureFixture[str]) -> Callable[[NodesOutput], str]:
+    def print_output(output: NodesOutput) -> str:
         print_nodes(ahead, output, "pause:3")
         return capsys.readouterr().out
 
-    return printed
+    return print_output
 
 
-def test_pools_ahead_in_json(said: Callable[[NodesOutput], str]) -> None:
-    document = json.loads(said(NodesOutput.JSON))
+def test_pools_ahead_in_json(printed: Callable[[NodesOutput], str]) -> None:
+    document = json.loads(printed(NodesOutput.JSON))
     assert list(Draft202012Validator(schema_of("nodes")).iter_errors(document)) == []
     (pool,) = document["pools"]
     assert (pool["nodes"], pool["allocatable"]["cpu_cores"]) == (3, 24.0)
@@ -362,31 +364,31 @@ def test_pools_ahead_in_json(said: Callable[[NodesOutput], str]) -> None:
     assert 0 < first["if_independent"] <= first["value"] <= first["if_all_at_once"] * 1.001
 
 
-def test_the_table_shows_when_nodes_are_needed(said: Callable[[NodesOutput], str]) -> None:
-    assert "pool nodes: 3 nodes" in said(NodesOutput.TABLE)
+def test_the_table_shows_when_nodes_are_needed(printed: Callable[[NodesOutput], str]) -> None:
+    assert "pool nodes: 3 nodes" in printed(NodesOutput.TABLE)
 
 
-def test_the_first_node_that_is_missing_is_told_beside_the_most(
+def test_the_first_missing_node_is_named_beside_the_most(
     ahead: NodeForecast, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An operator has to act by the first of them."""
+    """An operator has to act before the first node is missing."""
     (pool,) = ahead.pools
     grown = [
-        replace(one, packing=replace(one.packing, new_nodes=new))
-        for one, new in zip(pool.windows, (0, 1, 1, 3, 2, 3, 0, 0), strict=True)
+        replace(window, packing=replace(window.packing, new_nodes=new))
+        for window, new in zip(pool.windows, (0, 1, 1, 3, 2, 3, 0, 0), strict=True)
     ]
     print_nodes(replace(ahead, pools=(replace(pool, windows=tuple(grown)),)), NodesOutput.TABLE, "")
-    told = f"4 needed from {grown[1].begin:%a %H:%M}, 6 needed from {grown[3].begin:%a %H:%M}"
-    assert told in " ".join(capsys.readouterr().out.split())
+    line = f"4 needed from {grown[1].begin:%a %H:%M}, 6 needed from {grown[3].begin:%a %H:%M}"
+    assert line in " ".join(capsys.readouterr().out.split())
 
 
-def test_the_manifest_of_headroom_pods(said: Callable[[NodesOutput], str]) -> None:
-    kinds = [one["kind"] for one in yaml.safe_load_all(said(NodesOutput.HEADROOM))]
+def test_the_manifest_of_headroom_pods(printed: Callable[[NodesOutput], str]) -> None:
+    kinds = [document["kind"] for document in yaml.safe_load_all(printed(NodesOutput.HEADROOM))]
     assert kinds == ["PriorityClass", "Deployment"]
 
 
-def test_the_buffers_of_an_autoscaler_that_keeps_capacity_by_itself(said: Callable[[NodesOutput], str]) -> None:
-    text = said(NodesOutput.CAPACITY_BUFFER)
+def test_the_buffers_of_an_autoscaler_that_keeps_capacity_by_itself(printed: Callable[[NodesOutput], str]) -> None:
+    text = printed(NodesOutput.CAPACITY_BUFFER)
     template, buffer = yaml.safe_load_all(text)
     assert "*id" not in text
     assert (template["kind"], buffer["kind"]) == ("PodTemplate", "CapacityBuffer")
@@ -394,8 +396,8 @@ def test_the_buffers_of_an_autoscaler_that_keeps_capacity_by_itself(said: Callab
     assert buffer["spec"]["replicas"] >= 0
 
 
-def test_metrics_have_the_pool_as_label(said: Callable[[NodesOutput], str]) -> None:
-    text = said(NodesOutput.METRICS)
+def test_metrics_have_the_pool_as_label(printed: Callable[[NodesOutput], str]) -> None:
+    text = printed(NodesOutput.METRICS)
     assert 'forecaster_node_pool_nodes{pool="nodes"} 3.0' in text
     assert 'forecaster_node_pool_requested_cpu_cores{ahead_minutes="0",pool="nodes"}' in text
 
@@ -403,7 +405,7 @@ def test_metrics_have_the_pool_as_label(said: Callable[[NodesOutput], str]) -> N
 def test_count_and_size_together_from_the_command_to_json() -> None:
     words = ("recommend", "--demo", "--joint", "--no-compare", "-o", "json", "--price-pod-start", "0.01")
     text = run(*words, "--at", "2026-11-24T12:00:00Z").output
-    by_name = {one["name"]: one["joint"] for one in json.loads(text)["recommendations"]}
+    by_name = {row["name"]: row["joint"] for row in json.loads(text)["recommendations"]}
     search = by_name["search"]
     assert search["plan"] is not None, by_name
     assert search["plan"]["cost"] < search["now"]["cost"]
@@ -415,20 +417,20 @@ def test_count_and_size_together_from_the_command_to_json() -> None:
 
 
 def test_where_starts_are_dear_a_plan_has_no_more_of_them(look: CycleSnapshot) -> None:
-    planned = [one for one in look.joint(ResourceCosts(pod_start=1e6)).values() if one.plan and one.now]
+    planned = [joint for joint in look.joint(ResourceCosts(pod_start=1e6)).values() if joint.plan and joint.now]
     assert planned
-    assert all(one.plan.replicas - one.plan.least <= one.now.replicas - one.now.least for one in planned)
+    assert all(joint.plan.replicas - joint.plan.least <= joint.now.replicas - joint.now.least for joint in planned)
 
 
 def test_where_nothing_costs_anything_nothing_is_cheaper(look: CycleSnapshot) -> None:
-    planned = [one for one in look.joint(ResourceCosts(core_hour=0.0, gib_hour=0.0)).values() if one.plan]
+    planned = [joint for joint in look.joint(ResourceCosts(core_hour=0.0, gib_hour=0.0)).values() if joint.plan]
     assert planned
-    assert all("0 % cheaper" in joint_line(one) for one in planned)
+    assert all("0 % cheaper" in joint_line(joint) for joint in planned)
 
 
 def test_a_plan_that_the_cluster_refuses_is_not_taken(look: CycleSnapshot) -> None:
-    """Three cores are the most of a container in `data`, so ingest stays below."""
-    (ingest,) = (one for id_, one in look.joint(ResourceCosts()).items() if id_.name == "ingest")
+    """A container in `data` may have three cores at most, so ingest stays below."""
+    (ingest,) = (joint for id_, joint in look.joint(ResourceCosts()).items() if id_.name == "ingest")
     assert ingest.plan is None or ingest.plan.cpu <= 3
     line = joint_line(ingest)
     assert "acts at" in line or "not changed together" in line

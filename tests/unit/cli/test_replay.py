@@ -68,10 +68,10 @@ def test_an_export_with_a_manifest_becomes_a_report(export: Path, manifest: Path
         *("--start-up", "1m", "--start-up", "3m", "--no-cache", "--json", str(out), "--html", str(page)),
     )
     assert done.exit_code == 0, done.output
-    found = json.loads(out.read_text())
-    assert list(found["total"]) == ["hpa", "seasonal-naive-day", "policy", "gated", "perfect"]
-    assert found["workloads"][0]["fills"] == "requests"
-    assert found["assumed"]["start_up_seconds"] == [60.0, 180.0]
+    document = json.loads(out.read_text())
+    assert list(document["total"]) == ["hpa", "seasonal-naive-day", "policy", "gated", "perfect"]
+    assert document["workloads"][0]["fills"] == "requests"
+    assert document["assumed"]["start_up_seconds"] == [60.0, 180.0]
     assert "<svg" in page.read_text()
     assert "the HPA alone" in done.output
     assert [f"{path}: written, " in done.stderr for path in (out, page)] == [True, True]
@@ -95,8 +95,8 @@ def test_forecasts_are_kept_between_runs(export: Path, manifest: Path, tmp_path:
     given = ("--export", str(export), "--hpa", str(manifest), "--pod-capacity", "requests=70", "--length", "1h")
     first, again = (run(*given, "--cache", str(tmp_path / "kept"), "-o", "json").stdout for _ in range(2))
     assert len(list((tmp_path / "kept").glob("*.npz"))) == 2
-    one, other = json.loads(first), json.loads(again)
-    assert one["total"] == other["total"]
+    computed, cached = json.loads(first), json.loads(again)
+    assert computed["total"] == cached["total"]
 
 
 def test_a_model_that_fails_during_the_replay_is_named_with_its_error(export: Path, manifest: Path) -> None:
@@ -135,14 +135,14 @@ def test_an_export_may_have_a_column_a_workload(tmp_path: Path, manifest: Path) 
 
 
 def test_a_prometheus_that_is_named_is_asked_and_never_left_aside_for_the_bundled_load(export: Path) -> None:
-    asked = run("--prometheus", "http://127.0.0.1:9", "--length", "1h")
-    assert isinstance(asked.exception, SourceError)
+    result = run("--prometheus", "http://127.0.0.1:9", "--length", "1h")
+    assert isinstance(result.exception, SourceError)
     both = run("--prometheus", "http://127.0.0.1:9", "--export", str(export))
     assert "demand comes from one of them" in str(both.exception)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "said"),
+    ("arguments", "error", "fault"),
     [
         (("--length", "soon"), ConfigError, "--length"),
         (("--sync", "7s"), ConfigError, "does not divide a minute"),
@@ -156,7 +156,7 @@ def test_a_prometheus_that_is_named_is_asked_and_never_left_aside_for_the_bundle
         (("--model", "tests.support.broken_model:Broken"), ConfigError, "breaks the contract: it raises IndexError"),
     ],
 )
-def test_an_option_that_cannot_be_used_is_named(arguments: tuple[str, ...], error: type, said: str) -> None:
+def test_an_option_that_cannot_be_used_is_named(arguments: tuple[str, ...], error: type, fault: str) -> None:
     done = run(*arguments)
     assert isinstance(done.exception, error)
-    assert said in str(done.exception)
+    assert fault in str(done.exception)

@@ -28,39 +28,39 @@ def test_a_span_of_the_bundled_load_as_json_and_as_a_page(tmp_path: Path) -> Non
         app, ["report", "shop/search", *QUICK, "--to", "2021-10-21T00:00:00Z", "--html", str(page), "-o", "json"]
     )
     assert done.exit_code == 0, done.output
-    found = json.loads(done.stdout)
-    assert (found["begin"], found["until"]) == ("2021-10-20T18:00:00Z", "2021-10-21T00:00:00Z")
-    assert [one["name"] for one in found["workloads"]] == ["search"]
-    assert found["summary"][0].startswith(
+    document = json.loads(done.stdout)
+    assert (document["begin"], document["until"]) == ("2021-10-20T18:00:00Z", "2021-10-21T00:00:00Z")
+    assert [workload["name"] for workload in document["workloads"]] == ["search"]
+    assert document["summary"][0].startswith(
         ("Forecaster was worse than the HPA alone", "No benefit: forecaster was worse")
     )
-    assert found["decided"] is None
+    assert document["decided"] is None
     assert "What forecaster was worth" in page.read_text()
 
 
 def test_a_span_has_a_beginning_and_a_length_and_a_namespace() -> None:
     quick = ("--from", "2021-10-20T18:00:00Z", "--length", "1h", "--every", "30", "--no-cache")
     done = CliRunner().invoke(app, ["report", *quick, "-n", "shop,no*", "search", "-o", "json"])
-    found = json.loads(done.stdout)
-    assert (found["begin"], found["until"]) == ("2021-10-20T18:00:00Z", "2021-10-20T19:00:00Z")
-    assert [one["name"] for one in found["workloads"]] == ["search"]
+    document = json.loads(done.stdout)
+    assert (document["begin"], document["until"]) == ("2021-10-20T18:00:00Z", "2021-10-20T19:00:00Z")
+    assert [workload["name"] for workload in document["workloads"]] == ["search"]
     refused = CliRunner().invoke(app, ["report", *quick, "-n", "shp"], catch_exceptions=True).exception
     assert "no namespace matches 'shp'; did you mean shop?" in str(refused)
 
 
 @pytest.mark.parametrize("whole", [1, 2])
-def test_after_ctrl_c_it_says_what_is_known_of_the_strategies_that_were_done(
+def test_after_ctrl_c_the_strategies_that_were_finished_are_reported(
     monkeypatch: pytest.MonkeyPatch, whole: int
 ) -> None:
     module, begun = import_module("forecaster.replay.compare"), list[str]()
     runs_of = module.runs_of
 
     def interrupted(scope: ReplayScope, strategies: Sequence[Strategy], *others: Any) -> Iterator[Any]:
-        begun.extend(one.name for one in strategies)
+        begun.extend(strategy.name for strategy in strategies)
         if len(begun) > whole:
             raise KeyboardInterrupt
-        found: Iterator[Any] = runs_of(scope, strategies, *others)
-        return found
+        runs: Iterator[Any] = runs_of(scope, strategies, *others)
+        return runs
 
     monkeypatch.setattr(module, "runs_of", interrupted)
     done = CliRunner().invoke(app, ["report", "shop/search", *QUICK, "--to", "2021-10-20T19:00:00Z"])

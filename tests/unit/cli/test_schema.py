@@ -57,25 +57,25 @@ MEASURED = {
     "once": ("once",),
     "recommend": ("recommend", "--joint", "--price-core-hour", "0.03", "--price-gib-hour", "0.004"),
 }
-"""Commands that look at a Prometheus now."""
+"""Commands that read a Prometheus at an instant."""
 ALONE = {
     "demo": ("demo", "--once"),
     "models": ("models",),
     "settings": ("settings",),
 }
-"""Commands that need nothing."""
+"""Commands that need no Prometheus and no file."""
 
 
 @pytest.mark.parametrize("command", MEASURED)
-def test_what_is_measured_is_of_its_schema(command: str, measured: list[str]) -> None:
+def test_documents_about_a_prometheus_have_their_schema(command: str, measured: list[str]) -> None:
     assert faults(command, printed(*MEASURED[command], *measured)) == []
 
 
 @pytest.mark.parametrize("command", ALONE)
-def test_what_needs_nothing_is_of_its_schema(command: str) -> None:
+def test_documents_of_commands_that_need_nothing_have_their_schema(command: str) -> None:
     document = printed(*ALONE[command])
     assert faults(command, document) == []
-    assert all(document.values())  # type: ignore[attr-defined]  # of an object
+    assert all(document.values())  # type: ignore[attr-defined]  # printed() returns an object
 
 
 def test_what_doctor_and_diff_print_is_of_their_schemas(measured: list[str], tmp_path: Path) -> None:
@@ -85,21 +85,21 @@ def test_what_doctor_and_diff_print_is_of_their_schemas(measured: list[str], tmp
     after.write_text("policy: {horizontal: {max_replicas: 2}}")
     document = printed("diff", str(before), str(after), *measured)
     assert faults("diff", document) == []
-    assert all(one["replicas_to"] <= 2 for one in document["differences"])  # type: ignore[index]
+    assert all(difference["replicas_to"] <= 2 for difference in document["differences"])  # type: ignore[index]
 
 
-def test_what_looks_back_is_of_its_schema() -> None:
-    one = looked_back()
+def test_documents_about_the_past_have_their_schema() -> None:
+    week = looked_back()
     views = {
         "replay": comparison_view(small_comparison()),
-        "report": week_view(WeekOutcome(one, adoptions_of(one), [])),
+        "report": week_view(WeekOutcome(week, adoptions_of(week), [])),
     }
     for command, view in views.items():
         assert faults(command, json.loads(msgspec.json.encode(view))) == []
 
 
 ELSEWHERE = {"backtest vertical", "history", "hpa simulate", "nodes", "store move", "tune"}
-"""Held by the tests of these commands, beside what they need."""
+"""Commands whose documents are checked in their own tests."""
 
 
 def test_every_document_has_a_schema_that_a_test_holds() -> None:
@@ -109,8 +109,8 @@ def test_every_document_has_a_schema_that_a_test_holds() -> None:
 
 
 def writes_json(names: tuple[str, ...]) -> bool:
-    told = CliRunner().invoke(app, [*names, "-h"]).stdout
-    return re.search(r"-o, --output\s+<[a-z|]*\bjson\b", told) is not None
+    text = CliRunner().invoke(app, [*names, "-h"]).stdout
+    return re.search(r"-o, --output\s+<[a-z|]*\bjson\b", text) is not None
 
 
 def test_a_document_of_another_form_is_told_apart() -> None:
@@ -128,8 +128,8 @@ def test_schemas_are_listed_and_printed() -> None:
 
 def leaves(command: Command, names: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     yield names
-    for name, one in getattr(command, "commands", {}).items():
-        yield from leaves(one, (*names, name))
+    for name, subcommand in getattr(command, "commands", {}).items():
+        yield from leaves(subcommand, (*names, name))
 
 
 @pytest.mark.parametrize("names", list(leaves(get_command(app))), ids=" ".join)
@@ -143,7 +143,7 @@ PUBLISHED = Path(__file__).parents[3] / "docs" / "schemas"
 
 
 def test_the_schema_that_others_build_on_is_published_under_its_version() -> None:
-    """With the same version a field may come: `forecaster schema recommend >docs/schemas/recommend-N.json`."""
+    """A new field keeps the version: write `forecaster schema recommend >docs/schemas/recommend-N.json`."""
     schema = schema_of("recommend")
     (version,) = schema["$defs"]["AdvicesView"]["properties"]["schema_version"]["enum"]
     assert json.loads((PUBLISHED / f"recommend-{version}.json").read_text(encoding="utf-8")) == schema

@@ -50,7 +50,7 @@ def test_a_reader_that_leaves_ends_the_command_quietly() -> None:
 
 
 @pytest.mark.parametrize("name", ["missing/replay.html", "file/replay.html"])
-def test_a_file_that_cannot_be_written_is_told_before_the_work(tmp_path: Path, name: str) -> None:
+def test_a_file_that_cannot_be_written_is_reported_before_the_work(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").touch()
     done = subprocess.run(
         [sys.executable, "-m", "forecaster", "replay", "--html", str(tmp_path / name)],
@@ -63,7 +63,7 @@ def test_a_file_that_cannot_be_written_is_told_before_the_work(tmp_path: Path, n
     assert "name a file in a directory that may be written" in " ".join(done.stderr.split())
 
 
-def test_closed_streams_take_what_is_said() -> None:
+def test_closed_streams_swallow_the_output() -> None:
     done = subprocess.run(
         ["sh", "-c", '"$@" >&- 2>&-', "sh", *MODELS], capture_output=True, text=True, check=False, timeout=30
     )
