@@ -1,4 +1,4 @@
-"""The live comparison: what no cycle had the time to replay is left out, and not kept without end."""
+"""The live comparison leaves out hours that no cycle had the time to replay, and keeps none without end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 WEB = workload("web")
 NO_TIME = cast("TimeShare", lambda: False)
 NO_HISTORY = cast("Histories", None)
-"""Fails a story in which anything is replayed."""
+"""No history: a test that replays anything fails."""
 
 
 def decided(at: datetime, count: int) -> OfferedCycle:
@@ -45,7 +45,7 @@ def test_hours_that_no_cycle_had_time_for_are_left_out() -> None:
 
 
 def test_a_workload_that_comes_is_no_other_decision_about_the_others() -> None:
-    """In a fleet in which some workload comes every minute, each would have 60 decisions an hour to keep and replay."""
+    """In a fleet that gets a workload every minute, each would have 60 decisions an hour to keep and replay."""
     benefit, other = LiveBenefit(), workload("cart").id
     for minute in range(10):
         ids = (WEB.id, *[other] * (minute % 2))
@@ -68,7 +68,7 @@ class Minutes:
 
 
 def test_the_hpa_alone_has_its_own_behavior() -> None:
-    """One that may not scale up has four pods in the hour in which another one has twenty."""
+    """An HPA that may not scale up has four pods in the hour in which another one has twenty."""
     still = ScalingRules((), timedelta(), "Disabled")
     hours = []
     for behavior in (None, Behavior(still, still)):

@@ -32,7 +32,7 @@ PODS = 4.0
 
 @dataclass
 class Telling(FakeSource):
-    """A source that tells of one container, by what share of the last hour it was throttled."""
+    """A source with one container, and the share of the last hour in which it was throttled."""
 
     held_back: dict[ContainerId, float] = field(default_factory=dict)
     image: str = "shop/web:1"
@@ -48,19 +48,19 @@ class Telling(FakeSource):
 
 
 def sawtooth(low: float, high: float) -> Callable[[datetime], float]:
-    """Of all pods, from low to high within each hour."""
+    """Usage of all pods that rises from `low` to `high` within each hour."""
     return lambda at: PODS * (low + (high - low) * ((at - NOON) / minutes(60) % 1))
 
 
 class Stage(CycleOnFakes):
-    """One web, looked at once an hour: that is how often containers are read."""
+    """A cycle over one workload, run once an hour, which is how often containers are read."""
 
     def __init__(
-        self, one: Load, held_back: float | None = None, *, policies: Policies = BY_WORTH, observed: bytes = b""
+        self, load: Load, held_back: float | None = None, *, policies: Policies = BY_WORTH, observed: bytes = b""
     ) -> None:
-        super().__init__(one, policies=policies)
-        told = {} if held_back is None else {APP: held_back}
-        self.source = self.cycle.source = Telling([one], held_back=told)
+        super().__init__(load, policies=policies)
+        shares = {} if held_back is None else {APP: held_back}
+        self.source = self.cycle.source = Telling([load], held_back=shares)
         if observed:
             self.cycle.decider.observed.restore(observed)
 
@@ -70,20 +70,20 @@ class Stage(CycleOnFakes):
         return self
 
     def known(self, signal: Signal = CPU) -> tuple[float, int]:
-        one = self.cycle.decider.observed.capacities.known[WEB.id, signal]
-        return one.amount, one.minutes
+        capacity = self.cycle.decider.observed.capacities.known[WEB.id, signal]
+        return capacity.amount, capacity.minutes
 
 
-def busy(of: Workload = WEB, *, low: float = 0.3, high: float = 0.7) -> Load:
-    return Load(of, {CPU: sawtooth(low, high), PODS_SIGNAL: lambda at: PODS})
+def busy(workload: Workload = WEB, *, low: float = 0.3, high: float = 0.7) -> Load:
+    return Load(workload, {CPU: sawtooth(low, high), PODS_SIGNAL: lambda at: PODS})
 
 
 def test_throttling_at_seventy_percent_of_the_request_brings_the_capacity_down_to_there() -> None:
     stage = Stage(busy(), held_back=0.4).hours(0, 8)
-    amount, seen = stage.known()
+    amount, learned_minutes = stage.known()
     assert 0.6 < amount < 0.72
-    assert seen == 9 * 15
-    assumed, learned = (named(one.run(after(481)), "web").signals[0] for one in (Stage(busy()).hours(0, 8), stage))
+    assert learned_minutes == 9 * 15
+    assumed, learned = (named(each.run(after(481)), "web").signals[0] for each in (Stage(busy()).hours(0, 8), stage))
     assert learned.target == f"50 % of 1000m a pod, full at {amount * 1000:.0f}m (learned from 2 h, throttled above)"
     assert assumed.forecast_replicas is not None
     assert learned.forecast_replicas is not None
@@ -111,22 +111,22 @@ def test_loads_beyond_the_request_that_were_carried_well_raise_it_up_to_the_limi
     assert most == pytest.approx(2.0, abs=0.05)
 
 
-def test_where_nobody_tells_of_throttling_nothing_is_learned() -> None:
+def test_where_throttling_is_not_known_nothing_is_learned() -> None:
     assert Stage(busy()).hours(0, 4).cycle.decider.observed.capacities.known == {}
 
 
 @pytest.mark.parametrize("stated", [{"sizing": "quantile"}, {"sizing": "newsvendor", "peak_target": 1.2}])
-def test_where_it_decides_nothing_nothing_is_learned(stated: dict[str, object]) -> None:
+def test_where_capacity_decides_nothing_it_is_not_learned(stated: dict[str, object]) -> None:
     stage = Stage(busy(), held_back=0.4, policies=Policies(policy(**stated))).hours(0, 4)
     assert stage.cycle.decider.observed.capacities.known == {}
     assert named(stage.run(after(300)), "web").signals[0].target == "50 % of 1000m a pod"
 
 
-def test_pods_that_come_and_go_say_nothing() -> None:
+def test_minutes_in_which_pods_come_or_go_are_not_learned_from() -> None:
     restless = replace(busy(), workload=WEB)
     restless.demand[PODS_SIGNAL] = lambda at: 4.0 + (at - NOON) // minutes(5) % 2
-    _, seen = Stage(restless, held_back=0.4).hours(0, 3).known()
-    assert seen == 0
+    _, learned_minutes = Stage(restless, held_back=0.4).hours(0, 3).known()
+    assert learned_minutes == 0
 
 
 class TestRollout:
@@ -157,16 +157,16 @@ class TestRollout:
         stage = self.stage(cost_later=0.018).hours(7, 7)
         assert stage.known(REQUESTS)[1] >= 360
         stage.hours(8, 8)
-        amount, seen = stage.known(REQUESTS)
+        amount, learned_minutes = stage.known(REQUESTS)
         assert 40 < amount < 60
-        assert seen <= 60
+        assert learned_minutes <= 60
 
     def test_one_that_costs_as_much_goes_on_with_what_was_learned(self) -> None:
         stage = self.stage(cost_later=0.0105)
         before, _ = stage.known(REQUESTS)
-        amount, seen = stage.hours(7, 9).known(REQUESTS)
+        amount, learned_minutes = stage.hours(7, 9).known(REQUESTS)
         assert amount == pytest.approx(before, rel=0.02)
-        assert seen > 360
+        assert learned_minutes > 360
 
 
 def test_a_restart_goes_on_with_what_was_learned() -> None:
@@ -177,15 +177,15 @@ def test_a_restart_goes_on_with_what_was_learned() -> None:
     assert "full at" in named(later.run(after(541)), "web").signals[0].target
 
 
-def test_who_was_not_looked_at_before_the_next_reading_comes_first_then() -> None:
-    """A cycle an hour, and two workloads for each: one at a time."""
+def test_a_workload_that_had_to_wait_comes_first_after_the_next_reading() -> None:
+    """Each hourly cycle learns one of two workloads."""
     crowd = [busy(workload(f"web-{i}")) for i in range(2)]
-    one = CycleOnFakes(*crowd, policies=BY_WORTH)
-    capacities = one.cycle.decider.observed.capacities
-    one.source = one.cycle.source = Telling(crowd)
+    stage = CycleOnFakes(*crowd, policies=BY_WORTH)
+    capacities = stage.cycle.decider.observed.capacities
+    stage.source = stage.cycle.source = Telling(crowd)
     firsts = []
     for hour in range(3):
-        one.run(after(60 * hour))
+        stage.run(after(60 * hour))
         firsts.append([waiting.id.name for waiting in capacities.waiting])
     assert firsts == [["web-1"], ["web-0"], ["web-1"]]
 
@@ -201,9 +201,9 @@ def test_the_work_of_a_signal_of_ones_own_fills_pods_too() -> None:
     """Pods carry 30 jobs for 0.7 cores of their one; throttled there, they carry no more."""
     jobs = Signal("jobs", unit="jobs", metrics=("jobs_running",), of_all_pods=True)
     own = Policies(policy(sizing="newsvendor"), signals=Signals((*BUILT_IN.demand, jobs)))
-    one = workload("web", autoscaler=hpa(Target("jobs_running", TargetType.AVERAGE_VALUE, 10.0)))
+    web = workload("web", autoscaler=hpa(Target("jobs_running", TargetType.AVERAGE_VALUE, 10.0)))
     wave = sawtooth(0.3, 0.7)
-    busy_with = Load(one, {jobs: lambda at: wave(at) * 30.0 / 0.7, CPU: wave, PODS_SIGNAL: lambda at: PODS})
+    busy_with = Load(web, {jobs: lambda at: wave(at) * 30.0 / 0.7, CPU: wave, PODS_SIGNAL: lambda at: PODS})
     stage = Stage(busy_with, held_back=0.0, policies=own).hours(0, 6)
     assert stage.known(jobs)[0] == pytest.approx(30.0, rel=0.1)
     throttled = Stage(busy_with, held_back=0.5, policies=own).hours(0, 6)
@@ -211,15 +211,15 @@ def test_the_work_of_a_signal_of_ones_own_fills_pods_too() -> None:
 
 
 class TestAnswered:
-    """A query of a signal says what a pod carries: a server of models that ran 40 requests while more waited."""
+    """A query says what a pod carries of a signal: a model server ran 40 requests while more waited."""
 
     FLIGHT = Signal("inference", unit="requests in flight", of_all_pods=True)
     POLICIES = Policies(policy(), signals=Signals((*BUILT_IN.demand, FLIGHT)))
     SERVER = replace(WEB, resources=Resources(), autoscaler=None)
 
     def stage(self, carried: float | None, *, observed: bytes = b"") -> Stage:
-        one = Load(self.SERVER, {self.FLIGHT: lambda at: 100.0, PODS_SIGNAL: lambda at: PODS})
-        stage = Stage(one, policies=self.POLICIES, observed=observed)
+        load = Load(self.SERVER, {self.FLIGHT: lambda at: 100.0, PODS_SIGNAL: lambda at: PODS})
+        stage = Stage(load, policies=self.POLICIES, observed=observed)
         stage.source.carried = {} if carried is None else {(self.SERVER.id, "inference"): carried}
         return stage
 
@@ -236,6 +236,6 @@ class TestAnswered:
     def test_a_day_without_a_queue_and_a_restart_leave_it_known(self) -> None:
         before = self.stage(40.0).hours(0, 0)
         before.source.carried = {}
-        kept = before.hours(1, 2).cycle.decider.observed.encoded()
-        decided = named(self.stage(None, observed=kept).run(after(60 * 3)), "web")
+        encoded = before.hours(1, 2).cycle.decider.observed.encoded()
+        decided = named(self.stage(None, observed=encoded).run(after(60 * 3)), "web")
         assert decided.signals[0].target.startswith("32 requests in flight a pod")

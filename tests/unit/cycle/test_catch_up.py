@@ -8,10 +8,10 @@ from tests.support.fakes import CycleOnFakes, load, nobody_answers
 
 
 def test_ready_pods_come_from_the_inventory() -> None:
-    here = (workload("web", replicas=4, ready=3), workload("cart", replicas=2))
-    block = pods_block(Targets(Inventory(NOON, here)), NOON)
+    workloads = (workload("web", replicas=4, ready=3), workload("cart", replicas=2))
+    block = pods_block(Targets(Inventory(NOON, workloads)), NOON)
     assert (block.signal, block.start, block.step) == (PODS, NOON, MINUTE)
-    assert dict(zip(block.ids, block.values[:, 0], strict=True)) == {here[0].id: 3.0, here[1].id: 2.0}
+    assert dict(zip(block.ids, block.values[:, 0], strict=True)) == {workloads[0].id: 3.0, workloads[1].id: 2.0}
 
 
 def test_an_empty_cluster_has_an_empty_block() -> None:

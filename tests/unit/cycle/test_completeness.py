@@ -1,4 +1,4 @@
-"""Answers with success that lack a part: what is decided, what is learned, what is asked again."""
+"""Answers with success that lack a part: the decision, the history, and the second query."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WEB = workload("web").id
 
 
 def with_partial_answers(*minutes: int) -> CycleOnFakes:
-    """Two cores for four pods; at these minutes after noon half of them is in the answer."""
+    """A web of four pods with two cores of demand; answers at these minutes after noon have half of it."""
     stage = CycleOnFakes(load("web", cpu=2.0), learns_first=False)
     stage.source.partial = {after(minute): 0.5 for minute in minutes}
     return stage
@@ -60,7 +60,7 @@ class TestPartialAnswer:
 
     @pytest.mark.parametrize("spare", [1024, 0], ids=["of a few", "of most of a large fleet"])
     def test_that_lacks_whole_workloads_is_asked_again_too(self, spare: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A shard that is away, of which the server does not speak."""
+        """A shard is away, and the server does not say so."""
         monkeypatch.setattr("forecaster.demand.latest.SPARE_ROWS", spare)
         stage = CycleOnFakes(load("web"), load("cart"), learns_first=False)
         stage.run_minutes(0, 3)
@@ -71,7 +71,7 @@ class TestPartialAnswer:
         assert kept(stage.history, CPU, WEB)[-7:-1] == [2.0] * 6
 
     def test_of_nobody_for_an_hour_and_a_half_is_asked_again_too(self) -> None:
-        """An agent could not write, and writes all it had some minutes after it has begun to write what is new."""
+        """An agent that could not write sends its backlog some minutes after the newest samples."""
         stage = CycleOnFakes(load("web"), load("cart"), learns_first=False)
         stage.run_minutes(0, 3)
         gap = [(CPU, after(minute)) for minute in range(4, 94)]
@@ -91,7 +91,7 @@ class TestPartialAnswer:
 
 
 class TestAgain:
-    """The instants of a signal that are asked for again."""
+    """Instants of a signal that are queried again."""
 
     def test_each_once_after_two_minutes_while_answers_stay_incomplete(self) -> None:
         again = IncompleteInstants()
@@ -101,37 +101,37 @@ class TestAgain:
         assert again.due(CPU, after(2)) == [Gap(CPU, after(0), after(0), MINUTE)]
 
     def test_not_for_ten_minutes_after_three_questions_in_vain(self) -> None:
-        again, asked = IncompleteInstants(), 0
+        again, questions = IncompleteInstants(), 0
         for minute in range(60):
             again.answered(after(minute), after(minute), incomplete=True)
             for gap in again.due(CPU, after(minute)):
-                asked += 1
+                questions += 1
                 again.answered(gap.start, after(minute), incomplete=True)
-        assert asked <= 60 * 3 / 12
+        assert questions <= 60 * 3 / 12
 
     def test_at_most_twice_when_answers_are_whole_again(self) -> None:
-        again, asked = IncompleteInstants(), []
+        again, asked_at = IncompleteInstants(), []
         again.answered(after(0), after(0), incomplete=True)
         for minute in range(1, 60):
             again.answered(after(minute), after(minute), incomplete=False)
             for gap in again.due(CPU, after(minute)):
-                asked.append(minute)
+                asked_at.append(minute)
                 again.answered(gap.start, after(minute), incomplete=True)
-        assert asked == [1, 2, 11]
+        assert asked_at == [1, 2, 11]
 
     def test_the_last_time_comes_where_no_cycle_is_ten_minutes_after_the_first(self) -> None:
-        again, asked = IncompleteInstants(), []
+        again, asked_at = IncompleteInstants(), []
         again.answered(after(0), after(0), incomplete=True)
         for minute in range(3, 60, 3):
             again.answered(after(minute), after(minute), incomplete=False)
             for gap in again.due(CPU, after(minute)):
-                asked.append(minute)
+                asked_at.append(minute)
                 again.answered(gap.start, after(minute), incomplete=True)
-        assert asked == [3, 15]
+        assert asked_at == [3, 15]
 
 
 def test_a_glitch_is_neither_acted_on_nor_learned() -> None:
-    """8,000 cores of four pods with a limit of two cores each."""
+    """The source reports 8,000 cores for four pods with a limit of two cores each."""
     stage = CycleOnFakes(load("web", cpu=2.0), learns_first=False)
     stage.run_minutes(0, 3)
     stage.source.loads[0].demand[CPU] = steady(8000.0)
@@ -143,7 +143,7 @@ def test_a_glitch_is_neither_acted_on_nor_learned() -> None:
 
 
 def test_series_of_one_owner_that_come_and_go_are_no_late_samples_of_all() -> None:
-    """A tenant's pod may export what it likes, when it likes: that is no reason to delay the cycles."""
+    """A tenant's pod may export a series whenever it likes, which is no reason to delay cycles."""
     now = [NOON]
     tenant = workload(id=WorkloadId("tenant", "Deployment", "odd"))
     shows = Load(tenant, {CPU: lambda at: np.nan if at == now[0] > NOON else 2.0})

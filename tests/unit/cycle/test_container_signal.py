@@ -1,4 +1,4 @@
-"""An HPA on one container goes the way of one on the pod: history, forecast, gate, decision, offer, external metric."""
+"""An HPA on one container is handled like one on the pod, from history to external metric."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ GATED = Policies(Policy(mode="publish", horizontal=HorizontalPolicy(gate=True)))
 
 
 def wave(at: datetime) -> float:
-    """Four cores at noon, and on the rise."""
+    """Demand of four cores at noon, rising."""
     return 4.0 + 3.0 * math.sin(at.timestamp() / 86_400 * 2 * math.pi)
 
 
 def judged(signal: Signal, container: str) -> Outcome:
-    """A first cycle of a workload whose HPA looks at half of a core: of the pod, or of one of its containers."""
+    """First cycle of a workload whose HPA aims at half a core of its pod, or of one of its containers."""
     half = Target("cpu", TargetType.UTILIZATION, 0.5, container)
     app = NamedContainer("app", Resources(cpu_request=1.0))
-    of = replace(workload(autoscaler=hpa(half), replicas=8), containers=(app,) if container else ())
+    web = replace(workload(autoscaler=hpa(half), replicas=8), containers=(app,) if container else ())
     demand = {CPU: steady(80.0), PODS: steady(8.0), signal: wave}
-    return CycleOnFakes(Load(of, demand), policies=GATED, model="seasonal-naive-day", settings=DAYS).run()
+    return CycleOnFakes(Load(web, demand), policies=GATED, model="seasonal-naive-day", settings=DAYS).run()
 
 
 @pytest.fixture(scope="module")
@@ -52,11 +52,11 @@ def of_container() -> Outcome:
 
 def test_it_is_forecast_judged_and_decided_as_the_pod_would_be(of_container: Outcome) -> None:
     of_pod = judged(CPU, "")
-    (one,), (other,) = of_container.recommendations, of_pod.recommendations
+    (by_container,), (by_pod,) = of_container.recommendations, of_pod.recommendations
     assert of_container.report.states == of_pod.report.states
     assert of_container.report.states.total() == 1
-    assert one.recommended_replicas == other.recommended_replicas == 8
-    forecast, same = one.signals[0].forecast, other.signals[0].forecast
+    assert by_container.recommended_replicas == by_pod.recommended_replicas == 8
+    forecast, same = by_container.signals[0].forecast, by_pod.signals[0].forecast
     assert forecast is not None
     assert same is not None
     assert (forecast.peak, forecast.model) == (same.peak, same.model)

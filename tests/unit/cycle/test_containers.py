@@ -1,4 +1,4 @@
-"""Usage by container: read once an hour, kept for eight days, nothing invented where nobody tells."""
+"""Usage by container is read once an hour and kept for eight days; gaps stay gaps."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FACTS = ContainerFacts(
 
 @dataclass
 class Telling(FakeSource):
-    """A source that tells containers apart: the app uses a core and half a GiB, the proxy a tenth of it."""
+    """A source that tells containers apart: the app uses a core and half a GiB, the proxy a tenth of each."""
 
     usage: dict[ContainerId, float] = field(default_factory=lambda: {APP: 1.0, PROXY: 0.1})
     facts: ContainerFacts = FACTS
@@ -156,10 +156,10 @@ class TestSizes:
 
     @pytest.mark.parametrize("other", [SETUP, ContainerId(WEB.id, "debugger-x7")], ids=["init", "ephemeral"])
     def test_what_does_not_run_with_the_pod_is_no_part_of_its_size(self, other: ContainerId) -> None:
-        """An init container states nothing of its own, as most do; a debugger is in no specification."""
+        """Most init containers state no resources; a debugger is in no specification."""
         usage = {APP: 1.0, PROXY: 0.1}
-        alone, beside = (self.sized(Telling([], usage=told)).of(WEB.id) for told in (usage, usage | {other: 3.0}))
-        decided, other_decided = (size(WEB, one, Policy().vertical) for one in (alone, beside))
+        alone, beside = (self.sized(Telling([], usage=amounts)).of(WEB.id) for amounts in (usage, usage | {other: 3.0}))
+        decided, other_decided = (size(WEB, containers, Policy().vertical) for containers in (alone, beside))
         assert isinstance(decided, Resize)
         assert isinstance(other_decided, Resize)
         assert (other_decided.resources, other_decided.containers) == (decided.resources, decided.containers)
@@ -180,7 +180,7 @@ class TestSizes:
 
 
 class TestNewcomer:
-    """A second workload of the same image, seen for two hours."""
+    """A second workload of the same image, with two hours of usage."""
 
     CART = workload("cart", autoscaler=None)
     STATED = Resources(0.1, None, 8 * GIB, 8 * GIB)
@@ -232,7 +232,7 @@ class TestNewcomer:
 def test_another_image_and_an_oom_kill_are_news_and_the_first_look_is_none() -> None:
     before = ContainerFacts(images={APP: "web:1"}, oom_limits={APP: 2.0**29})
     after = ContainerFacts(images={APP: "web:2"}, oom_limits={APP: 2.0**30})
-    assert [one.text for one in container_news(before, after, NOON)] == [
+    assert [news.text for news in container_news(before, after, NOON)] == [
         "deploy of app: web:1 → web:2",
         "OOM kill of app at 1Gi",
     ]

@@ -1,4 +1,4 @@
-"""CronJobs as workloads: each under its own policy, its init containers left alone, no count decided."""
+"""CronJobs as workloads: each has its own policy; their counts and init containers are left alone."""
 
 from __future__ import annotations
 
@@ -32,26 +32,26 @@ def sized(facts: ContainerFacts, by_container: dict[ContainerId, Runs], *overrid
 
 
 def test_a_run_gets_its_size_and_the_schedule_keeps_the_count() -> None:
-    (one,) = sized(known(APP), {APP: runs(2 * GIB)})
-    assert isinstance(one.resources, Resize)
-    assert (one.resources_now, one.replicas_now) == (RESOURCES, 0)
-    assert isinstance(one.replicas, Hold)
+    (job,) = sized(known(APP), {APP: runs(2 * GIB)})
+    assert isinstance(job.resources, Resize)
+    assert (job.resources_now, job.replicas_now) == (RESOURCES, 0)
+    assert isinstance(job.replicas, Hold)
 
 
 def test_the_policy_of_a_cron_job_bounds_its_sizes() -> None:
     least = (PolicySelector(kind="CronJob", name="back*"), {"vertical": {"min_memory": "8Gi"}})
-    (one,) = sized(known(APP), {APP: runs(2 * GIB)}, least)
-    assert isinstance(one.resources, Resize)
-    assert one.resources.resources.memory_limit == 8 * GIB
+    (job,) = sized(known(APP), {APP: runs(2 * GIB)}, least)
+    assert isinstance(job.resources, Resize)
+    assert job.resources.resources.memory_limit == 8 * GIB
 
 
 def test_an_init_container_keeps_what_it_has_and_is_no_part_of_the_size() -> None:
     peaks = {APP: runs(2 * GIB), SETUP: runs(GIB)}
-    (one,) = sized(known(APP), peaks)
-    assert isinstance(one.resources, Resize)
-    assert [size.name for size in one.resources.containers] == ["app"]
+    (job,) = sized(known(APP), peaks)
+    assert isinstance(job.resources, Resize)
+    assert [size.name for size in job.resources.containers] == ["app"]
 
 
 def test_a_cron_job_of_which_no_run_is_known_says_so() -> None:
-    (one,) = sized(known(ContainerId(REPORT, "app")), {})
-    assert one.resources == Hold(Reason.SHORT_HISTORY, "0 completed runs are known, it takes 5; unchanged")
+    (job,) = sized(known(ContainerId(REPORT, "app")), {})
+    assert job.resources == Hold(Reason.SHORT_HISTORY, "0 completed runs are known, it takes 5; unchanged")

@@ -1,4 +1,4 @@
-"""The time of a cycle in virtual seconds: fits, sizes and the rest each get their share, and nothing waits for ever."""
+"""The time of a cycle, in virtual seconds: fits, sizes and other steps get a share each, and none waits for ever."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FIT_SECONDS, PORTION, PORTION_SECONDS = 20.0, 48, 3.0
 
 @dataclass
 class Clock:
-    """Seconds that pass only where work says so."""
+    """A clock that work advances."""
 
     seconds: float = 0.0
 
@@ -37,7 +37,7 @@ class Clock:
 
 @dataclass
 class SlowModel:
-    """The last value, twenty seconds for each fit; the last value stands in for it."""
+    """The model of the last value, whose fit takes twenty seconds; until then the last value stands in."""
 
     clock: Clock
     fits: int = 0
@@ -109,12 +109,12 @@ class Minute(NamedTuple):
 @pytest.fixture(scope="module")
 def first_minutes() -> list[Minute]:
     start = Start()
-    seen = []
+    minutes = []
     for minute in range(6):
         (outcome,) = start.minutes(minute, minute)
-        forecast = sum(one.signals[0].forecast is not None for one in outcome.recommendations)
-        seen.append(Minute(start.model.fits, start.sized, forecast, outcome.report.late_steps))
-    return seen
+        forecast = sum(record.signals[0].forecast is not None for record in outcome.recommendations)
+        minutes.append(Minute(start.model.fits, start.sized, forecast, outcome.report.late_steps))
+    return minutes
 
 
 def test_fits_and_sizes_advance_side_by_side(first_minutes: list[Minute]) -> None:
@@ -130,7 +130,7 @@ def test_the_whole_fleet_is_sized_and_fitted_after_some_cycles(first_minutes: li
 
 
 def test_every_workload_has_a_forecast_from_the_second_cycle_on(first_minutes: list[Minute]) -> None:
-    assert [one.forecast for one in first_minutes[:2]] == [0, WORKLOADS]
+    assert [minute.forecast for minute in first_minutes[:2]] == [0, WORKLOADS]
     assert first_minutes[0].fits < WORKLOADS // ROWS
 
 

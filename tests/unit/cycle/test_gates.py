@@ -34,7 +34,7 @@ WEB, CART = workload("web"), workload("cart")
 
 
 class Weeks:
-    """A history of five-minute points, and of minutes if they are stated."""
+    """A history of five-minute points, and of minutes if `by_minute` is given."""
 
     def __init__(
         self, values: np.ndarray, *names: str, requests: np.ndarray | None = None, by_minute: np.ndarray | None = None
@@ -57,17 +57,17 @@ def hours(count: float) -> timedelta:
 
 
 def judged(gates: ForecastGates) -> set[str]:
-    """Names of those that have been judged."""
+    """Names of the workloads that have been judged."""
     return {id_.name for id_ in gates.fleet.row if gates.judged(id_)}
 
 
-def same(one: ForecastGates, other: ForecastGates) -> bool:
-    """Whether both say the same of the same workloads."""
-    columns, others = one.gates.arrays(), other.gates.arrays()
+def same(first: ForecastGates, second: ForecastGates) -> bool:
+    """Whether both have equal gates for equal workloads."""
+    columns, others = first.gates.arrays(), second.gates.arrays()
     known = {name: columns[name] == others[name] for name in columns if columns[name].dtype.kind != "f"}
     floats = (name for name in columns if name not in known)
     return (
-        one.fleet.row == other.fleet.row
+        first.fleet.row == second.fleet.row
         and all(np.all(equal) for equal in known.values())
         and all(np.array_equal(columns[name], others[name], equal_nan=True) for name in floats)
     )
@@ -82,7 +82,7 @@ def daily(days: int) -> np.ndarray:
 def renewed(
     gates: ForecastGates, history: Weeks, *workloads: Workload, under: Policies = GATED, at: datetime = NOON
 ) -> list[str]:
-    """What the log would say of one cycle."""
+    """Run the gates of one cycle, and return its lines for the log."""
     moved, failures = gates.renew(history, under, Targets(Inventory(NOON, workloads)), at)
     assert failures == []
     return moved
@@ -100,7 +100,7 @@ def test_a_workload_without_days_behind_it_is_observed() -> None:
     assert gates.of(WEB.id).standing is GateState.OBSERVE
 
 
-def test_a_forecast_that_sees_the_daily_peak_coming_is_let_in_and_it_is_said() -> None:
+def test_a_forecast_that_sees_the_daily_peak_coming_is_let_in_and_logged() -> None:
     gates = ForecastGates()
     lines = renewed(gates, Weeks(daily(8)[None], "web"), WEB)
     assert gates.of(WEB.id).standing is GateState.ACTING
@@ -109,7 +109,7 @@ def test_a_forecast_that_sees_the_daily_peak_coming_is_let_in_and_it_is_said() -
 
 
 def hourly_spike(days: int) -> np.ndarray:
-    """By the minute: a load of 1.75 pods, and of 3.5 in the last minute of each hour."""
+    """Load by the minute: 1.75 pods, and 3.5 in the last minute of each hour."""
     minute = np.arange(days * 1440)
     return np.where(minute % 60 == 59, 3.5, 1.75) + 0.01 * np.sin(minute)
 
@@ -163,8 +163,8 @@ def test_a_gate_that_was_judged_while_the_clock_was_ahead_is_judged_again_when_i
 
 @pytest.mark.parametrize("count", [1, 49, 50, 51, 110])
 def test_none_waits_longer_than_a_day(count: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With judging that takes no time."""
-    monkeypatch.setattr("forecaster.cycle.gates.cases_of", lambda one, _policy, _past: [one.id])
+    """Judging takes no time in this test."""
+    monkeypatch.setattr("forecaster.cycle.gates.cases_of", lambda workload, _policy, _past: [workload.id])
     monkeypatch.setattr("forecaster.cycle.gates.judged_gates", lambda gates, _cases, _now, _model: gates)
     gates, many, longest = ForecastGates(), [workload(f"w{i:03}") for i in range(count)], timedelta(0)
     history = Weeks(daily(1)[None], "w000")
@@ -197,7 +197,7 @@ def test_after_a_start_without_state_every_cycle_judges_as_many_as_it_has_time_f
     assert (len(judged(gates)), gates.waiting) == (5, 0)
 
 
-def test_a_short_history_is_said_and_looked_at_again_in_an_hour() -> None:
+def test_a_short_history_is_the_reason_and_is_read_again_in_an_hour() -> None:
     gates = ForecastGates()
     renewed(gates, Weeks(daily(8)[: 288 * 2 + 30][None], "web"), WEB)
     assert gates.of(WEB.id).why == "2.1 days of cpu history; 3 are the least"
@@ -264,12 +264,12 @@ def test_a_restart_changes_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "kept", [b"", b'{"gates":[{"id"', b"[1]", b'{"version":9}', b'{"gates":[{"id":["a","b","c"]}]}']
+    "content", [b"", b'{"gates":[{"id"', b"[1]", b'{"version":9}', b'{"gates":[{"id":["a","b","c"]}]}']
 )
 def test_what_is_torn_or_foreign_is_refused_in_a_sentence_and_nothing_is_taken_over(
-    tmp_path: Path, kept: bytes
+    tmp_path: Path, content: bytes
 ) -> None:
-    (tmp_path / "observed.json").write_bytes(kept)
+    (tmp_path / "observed.json").write_bytes(content)
     file = ObservedFile(tmp_path / "observed.json", Observed())
     with pytest.raises(StoreError, match="anew"):
         file.load()
@@ -285,7 +285,7 @@ def test_from_a_source_that_is_down_none_is_judged() -> None:
 def test_yesterday_is_the_largest_of_the_same_minutes_a_day_ago() -> None:
     values = np.zeros((1, 600))
     values[0, 600 - 1 - 288 + 1] = 7.0
-    one = DayAgo(Weeks(values, "web").weeks)
-    assert one.peak(WEB.id, NOON + minutes(3), NOON + minutes(6)) == 7.0
-    assert one.peak(WEB.id, NOON + minutes(20), NOON + minutes(26)) == 0.0
-    assert one.peak(CART.id, NOON, NOON + minutes(6)) is None
+    yesterday = DayAgo(Weeks(values, "web").weeks)
+    assert yesterday.peak(WEB.id, NOON + minutes(3), NOON + minutes(6)) == 7.0
+    assert yesterday.peak(WEB.id, NOON + minutes(20), NOON + minutes(26)) == 0.0
+    assert yesterday.peak(CART.id, NOON, NOON + minutes(6)) is None

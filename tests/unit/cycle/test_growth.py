@@ -1,4 +1,4 @@
-"""Nothing grows with the workloads that came and went: every container of a cycle, counted as it is reached."""
+"""No container that a cycle holds grows with the workloads that came and went."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 CYCLES, COMING, SMALL = 300, 12, 300
-"""900 workloads came until the first count and 900 more until the second; an answer that is remembered has 88."""
+"""900 workloads come before the first count and 900 before the second; growth of up to SMALL items is allowed."""
 LEAF = (str, bytes, int, float, bool, type(None), np.ndarray, np.generic, type)
 
 
@@ -33,32 +33,32 @@ def sizes(root: object) -> Counter[str]:
 
     All items of a container have one name: their sizes are added up, of arrays the largest counts.
     """
-    found: Counter[str] = Counter()
-    seen: set[int] = set()
+    totals: Counter[str] = Counter()
+    reached: set[int] = set()
     waiting: list[tuple[str, object]] = [("", root)]
     while waiting:
-        path, one = waiting.pop()
-        if id(one) in seen:
+        path, holder = waiting.pop()
+        if id(holder) in reached:
             continue
-        seen.add(id(one))
-        if isinstance(one, np.ndarray):
-            found[path] = max(found[path], one.size)
-        elif isinstance(one, Sized) and not isinstance(one, LEAF):
-            found[path] += len(one)
-        waiting += ((f"{path}{name}", part) for name, part in parts(one))
-    return found
+        reached.add(id(holder))
+        if isinstance(holder, np.ndarray):
+            totals[path] = max(totals[path], holder.size)
+        elif isinstance(holder, Sized) and not isinstance(holder, LEAF):
+            totals[path] += len(holder)
+        waiting += ((f"{path}{name}", part) for name, part in parts(holder))
+    return totals
 
 
-def parts(one: object) -> Iterator[tuple[str, Any]]:
-    """What an object holds: attributes by name, values of mappings and items of sequences under one name."""
-    if isinstance(one, Mapping):
-        yield from (("[]", value) for value in list(one.values()))
-    elif isinstance(one, (list, tuple, set, frozenset)) or type(one).__name__ == "deque":
-        yield from (("[]", value) for value in list(one))  # type: ignore[call-overload]
-    elif type(one).__module__.partition(".")[0] in {"forecaster", "models"}:
-        names = {name for kind in type(one).__mro__ for name in getattr(kind, "__slots__", ())}
-        yield from ((f".{name}", getattr(one, name)) for name in names if hasattr(one, name))
-        yield from ((f".{name}", value) for name, value in getattr(one, "__dict__", {}).items())
+def parts(holder: object) -> Iterator[tuple[str, Any]]:
+    """Parts of an object: attributes by name, values of mappings and items of sequences under the name `[]`."""
+    if isinstance(holder, Mapping):
+        yield from (("[]", value) for value in list(holder.values()))
+    elif isinstance(holder, (list, tuple, set, frozenset)) or type(holder).__name__ == "deque":
+        yield from (("[]", value) for value in list(holder))  # type: ignore[call-overload]
+    elif type(holder).__module__.partition(".")[0] in {"forecaster", "models"}:
+        names = {name for kind in type(holder).__mro__ for name in getattr(kind, "__slots__", ())}
+        yield from ((f".{name}", getattr(holder, name)) for name in names if hasattr(holder, name))
+        yield from ((f".{name}", value) for name, value in getattr(holder, "__dict__", {}).items())
 
 
 @pytest.fixture
@@ -77,13 +77,13 @@ def loads_of(cycle: int) -> list[Load]:
     names = [f"stays-{i}" for i in range(4)] + [f"comes-{cycle // 2}-{i}" for i in range(COMING)]
     demand = {CPU: steady(2.0), PODS: steady(4.0), CPU_CONTAINER: steady(2.0)}
     app = NamedContainer("app", Resources(cpu_request=1.0))
-    of = workload(autoscaler=hpa(Target("cpu", TargetType.UTILIZATION, 0.5, "app")), replicas=4 + cycle % 2)
-    each = [replace(of, id=workload(name).id, containers=(app,)) for name in names]
-    return [Load(one, demand) for one in each]
+    template = workload(autoscaler=hpa(Target("cpu", TargetType.UTILIZATION, 0.5, "app")), replicas=4 + cycle % 2)
+    each = [replace(template, id=workload(name).id, containers=(app,)) for name in names]
+    return [Load(workload, demand) for workload in each]
 
 
 def test_what_a_cycle_holds_does_not_grow_with_the_workloads_that_came_and_went(stage: CycleOnFakes) -> None:
-    """Fifty hours of cycles: after a day as much is known of those that left as ever will be."""
+    """After a day of cycles, of fifty hours in all, as much is known of the workloads that left as ever will be."""
     measured: list[Counter[str]] = []
     for cycle in range(CYCLES):
         stage.source.loads = loads_of(cycle)

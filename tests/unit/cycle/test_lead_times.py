@@ -1,4 +1,4 @@
-"""Lead times in the cycle: watched on every workload, in force wherever a policy states none, kept over a restart."""
+"""Lead times are measured on every workload, used where a policy states none, and kept over a restart."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ STATED = Policies(Policy())
 OWN = Policies(Policy(), ((PolicySelector(name="cart"), {"horizontal": {"lead_time": "7m"}}),))
 
 
-def pods(of: Workload, replicas: int, ready: int) -> Workload:
-    return replace(of, replicas=replicas, ready_replicas=ready)
+def pods(workload: Workload, replicas: int, ready: int) -> Workload:
+    return replace(workload, replicas=replicas, ready_replicas=ready)
 
 
 def scaled(lead_times: LeadTimes, *workloads: Workload, ready_after: int, times: int, first: int = 0) -> int:
-    """Each workload gets a pod more, which is ready so many minutes later; the first minute that nobody looked at."""
+    """Add a pod to each workload `times` times, ready `ready_after` minutes later; return the minute that follows."""
     minute, count = first, 4
     lead_times.observe(Targets(Inventory(after(minute), workloads)), after(minute))
     for _ in range(times):
@@ -50,8 +50,8 @@ def scaled(lead_times: LeadTimes, *workloads: Workload, ready_after: int, times:
         for wait in range(ready_after + 1):
             minute += 1
             ready = count if wait == ready_after else count - 1
-            here = tuple(pods(one, count, ready) for one in workloads)
-            lead_times.observe(Targets(Inventory(after(minute), here)), after(minute))
+            observed = tuple(pods(workload, count, ready) for workload in workloads)
+            lead_times.observe(Targets(Inventory(after(minute), observed)), after(minute))
     return minute + 1
 
 
@@ -70,9 +70,11 @@ def test_what_was_measured_is_in_force_for_everybody_who_reads_the_policy() -> N
 
 
 def started(lead_times: LeadTimes, minute: int, *seconds: int, images: dict[WorkloadId, str] | None = None) -> None:
-    """A cycle before which pods of `web` became ready that took so long."""
-    told = {WEB.id: tuple(StartedPod(timedelta(seconds=one)) for one in seconds)}
-    lead_times.observe(Targets(Inventory(after(minute), (WEB,), started=told, images=images or {})), after(minute))
+    """Run a cycle before which pods of `web` became ready after these start-up times."""
+    started_pods = {WEB.id: tuple(StartedPod(timedelta(seconds=took)) for took in seconds)}
+    lead_times.observe(
+        Targets(Inventory(after(minute), (WEB,), started=started_pods, images=images or {})), after(minute)
+    )
 
 
 def test_images_that_an_owner_renames_all_the_time_are_forgotten() -> None:
@@ -87,16 +89,16 @@ def test_pods_that_were_timed_count_before_what_counts_of_replicas_show() -> Non
     lead_times = LeadTimes()
     scaled(lead_times, WEB, ready_after=6, times=5)
     started(lead_times, 60, 20, 25, 30, 40)
-    assert lead_times.of(WEB.id, Policy().horizontal).value == minutes(8)  # four pods say nothing yet
+    assert lead_times.of(WEB.id, Policy().horizontal).value == minutes(8)  # four pods are too few
     started(lead_times, 61, 35)
-    told = "P90 of 5 pods from creation to ready, without waiting for a node; cycle and sync"
-    assert lead_times.of(WEB.id, Policy().horizontal) == (minutes(2), told)
+    origin = "P90 of 5 pods from creation to ready, without waiting for a node; cycle and sync"
+    assert lead_times.of(WEB.id, Policy().horizontal) == (minutes(2), origin)
     assert resolved(WEB, Observed(lead_times).in_force(STATED).of(WEB.id)).lead_time == minutes(2)
     assert lead_times.of(WEB.id, Policy(horizontal={"lead_time": "7m"}).horizontal).value == minutes(7)
 
 
 def test_what_was_measured_lifts_no_owner_above_the_ceilings_of_the_platform() -> None:
-    """The policies in force were made without them, so the first measured lead time of any workload lifted them all."""
+    """The policies in force keep the ceilings when a measured lead time changes them."""
     lead_times = LeadTimes()
     scaled(lead_times, CART, ready_after=6, times=5)
     owners = MappingProxyType({WEB.id: (Layer("PredictiveAutoscaler web", {"horizontal": {"max_replicas": 51}}),)})
@@ -109,7 +111,7 @@ def test_what_was_measured_lifts_no_owner_above_the_ceilings_of_the_platform() -
 
 
 def test_policies_that_none_has_any_more_are_forgotten() -> None:
-    """An owner who changes a number again and again left a policy behind with each change."""
+    """An owner who changes a number again and again leaves no policy behind."""
     lead_times = LeadTimes()
     scaled(lead_times, WEB, ready_after=6, times=5)
     observed, stated = Observed(lead_times), Policies(Policy())
@@ -126,34 +128,34 @@ def test_policies_that_none_has_any_more_are_forgotten() -> None:
 def test_a_clock_that_was_set_back_makes_no_start_up_of_less_than_nothing() -> None:
     lead_times = LeadTimes()
     for minute, ready in ((60, 4), (61, 4), (0, 5)):
-        here = (pods(WEB, 4 if minute == 60 else 5, ready),)
-        lead_times.observe(Targets(Inventory(after(minute), here)), after(minute))
+        observed = (pods(WEB, 4 if minute == 60 else 5, ready),)
+        lead_times.observe(Targets(Inventory(after(minute), observed)), after(minute))
     assert lead_times.watches[WEB.id].took == ()
 
 
 SHARED = {WEB.id: "registry/shop", CART.id: "registry/shop"}
 
 
-def test_a_workload_of_which_nothing_was_seen_has_the_lead_time_of_its_image() -> None:
+def test_a_workload_without_start_ups_has_the_lead_time_of_its_image() -> None:
     lead_times = LeadTimes()
     started(lead_times, 1, *[200] * 5, images=SHARED)
-    told = "P90 of 5 pods with image registry/shop from creation to ready, without waiting for a node; cycle and sync"
-    assert lead_times.of(CART.id, Policy().horizontal) == (minutes(5), told)
+    origin = "P90 of 5 pods with image registry/shop from creation to ready, without waiting for a node; cycle and sync"
+    assert lead_times.of(CART.id, Policy().horizontal) == (minutes(5), origin)
     assert resolved(CART, Observed(lead_times).in_force(STATED).of(CART.id)).lead_time == minutes(5)
     assert lead_times.of(CART.id, Policy(horizontal={"lead_time": "7m"}).horizontal).value == minutes(7)
     scaled(lead_times, CART, ready_after=7, times=5, first=2)
     assert lead_times.of(CART.id, Policy().horizontal).origin.startswith("P90 of 5 scale-ups")
 
 
-def test_slow_pods_of_another_namespace_with_the_same_image_say_nothing() -> None:
-    """Five slow pods of anybody who runs a public image would set everybody's lead time."""
+def test_slow_pods_of_another_namespace_with_the_same_image_do_not_count() -> None:
+    """Five slow pods of a public image would otherwise set the lead time of everybody who runs it."""
     lead_times = LeadTimes()
     stranger = WorkloadId("strangers", "Deployment", "cart")
     started(lead_times, 1, *[800] * 5, images={WEB.id: "library/nginx", stranger: "library/nginx"})
     assert lead_times.of(stranger, Policy().horizontal).origin.startswith("assumed")
 
 
-def test_few_pods_of_an_image_say_nothing_of_it_and_of_another_image_none_do() -> None:
+def test_few_pods_of_an_image_are_no_evidence_and_pods_of_another_image_neither() -> None:
     lead_times = LeadTimes()
     started(lead_times, 1, *[200] * 4, images=SHARED)
     assert lead_times.of(CART.id, Policy().horizontal).origin.startswith("assumed")
@@ -195,11 +197,14 @@ def test_what_was_measured_on_pods_outlives_the_process_and_goes_with_its_worklo
     assert restarted.lead_times.buckets() == {}
 
 
-def test_what_a_policy_states_holds_for_its_workload_and_no_other() -> None:
+def test_a_stated_lead_time_holds_for_the_workload_of_its_policy_alone() -> None:
     lead_times = LeadTimes()
     scaled(lead_times, WEB, CART, ready_after=6, times=5)
     in_force = Observed(lead_times).in_force(OWN)
-    assert [resolved(one, in_force.of(one.id)).lead_time for one in (WEB, CART)] == [minutes(8), minutes(7)]
+    assert [resolved(workload, in_force.of(workload.id)).lead_time for workload in (WEB, CART)] == [
+        minutes(8),
+        minutes(7),
+    ]
     assert lead_times.of(CART.id, in_force.stated(CART.id).horizontal).origin == "configured"
 
 
@@ -241,10 +246,10 @@ def test_a_restart_knows_what_was_measured_before_and_times_nothing_across_it(tm
 
 
 def landed(lead_times: LeadTimes, minute: int, **seconds: list[int]) -> None:
-    """So long took new pods of the web on each node pool."""
+    """Run a cycle before which new pods of the web started on each node pool, in these seconds."""
     pods = tuple(StartedPod(timedelta(seconds=each), pool) for pool, times in seconds.items() for each in times)
-    here = Inventory(after(minute), (WEB,), started={WEB.id: pods})
-    lead_times.observe(Targets(here), after(minute))
+    inventory = Inventory(after(minute), (WEB,), started={WEB.id: pods})
+    lead_times.observe(Targets(inventory), after(minute))
 
 
 class TestNodePools:
@@ -266,10 +271,10 @@ class TestNodePools:
     def test_pools_that_do_not_differ_are_not_told_apart(self) -> None:
         lead_times = LeadTimes()
         landed(lead_times, 1, spot=[20] * 6, gpu=[24] * 6)
-        told = lead_times.of(WEB.id, Policy().horizontal)
-        assert told.origin.startswith("P90 of 12 pods from creation to ready")
+        lead_time = lead_times.of(WEB.id, Policy().horizontal)
+        assert lead_time.origin.startswith("P90 of 12 pods from creation to ready")
 
-    def test_few_pods_of_a_pool_say_nothing_of_it(self) -> None:
+    def test_few_pods_of_a_pool_are_no_evidence_about_it(self) -> None:
         lead_times = LeadTimes()
         landed(lead_times, 1, spot=[20] * 45, gpu=[280] * 4)
         assert lead_times.of(WEB.id, Policy().horizontal).value == minutes(2)
@@ -304,13 +309,13 @@ def test_a_first_start_knows_nothing_and_a_damaged_file_is_refused(tmp_path: Pat
 
 class TestInTheCycle:
     def stage(self, ready_after: int, **horizontal: object) -> CycleOnFakes:
-        """A web whose pods become ready so many minutes late, scaled up every half hour; a cart that never is."""
+        """A web scaled up every half hour, whose pods take `ready_after` minutes, and a cart that never is."""
         stage = CycleOnFakes(load("web"), load("cart"), policies=Policies(policy(**horizontal)))
         for minute in range(170):
             count = 4 + minute // 30
             fresh = minute >= 30 and minute % 30 < ready_after
-            one = pods(WEB, count, count - 1 if fresh else count)
-            stage.source.loads[0] = Load(one, stage.source.loads[0].demand)
+            web = pods(WEB, count, count - 1 if fresh else count)
+            stage.source.loads[0] = Load(web, stage.source.loads[0].demand)
             stage.run(after(minute))
         return stage
 
@@ -318,7 +323,7 @@ class TestInTheCycle:
         stage = self.stage(6)
         outcome = stage.run(after(170))
         web, cart = named(outcome, "web"), named(outcome, "cart")
-        begins = [one.signals[0].forecast.begin - after(170) for one in (web, cart) if one.signals[0].forecast]
+        begins = [record.signals[0].forecast.begin - after(170) for record in (web, cart) if record.signals[0].forecast]
         assert begins == [minutes(8), minutes(3)]
         assert "  lead time 8m: P90 of 5 scale-ups, with scrape, cycle and sync" in explanation(web)
         assert "  lead time 3m: assumed; 0 of 5 scale-ups seen" in explanation(cart)
@@ -326,8 +331,8 @@ class TestInTheCycle:
     def test_scores_judge_each_by_its_own_window(self) -> None:
         stage = self.stage(6)
         stage.run_minutes(170, 192)
-        late = [one for one in stage.ledger.scores if one.made_at >= after(170)]
-        waits = {one.id.name: one.matured_at - one.made_at for one in late}
+        late = [score for score in stage.ledger.scores if score.made_at >= after(170)]
+        waits = {score.id.name: score.matured_at - score.made_at for score in late}
         assert waits == {"web": minutes(11), "cart": minutes(6)}
 
     def test_what_is_stated_is_not_measured_away(self) -> None:
@@ -348,9 +353,9 @@ class TestInTheCycle:
         assert stage.cycle.decider.observed.lead_times.observed_at == after(0)
 
     def test_a_long_lead_time_does_not_give_back_what_the_nearer_peak_needs(self) -> None:
-        """Every day there are eight cores from 13:00 on for a quarter of an hour, and pods take an hour."""
+        """Every day demand is eight cores for a quarter of an hour from 13:00, and pods take an hour."""
         daily = {CPU: lambda at: 8.0 if 60 <= (at - NOON) % DAY // MINUTE <= 75 else 2.0}
         policies = Policies(policy(lead_time=minutes(60), scale_down_stabilization=minutes(5), gate=False))
         stage = CycleOnFakes(Load(WEB, daily), policies=policies, model="seasonal-naive-day")
-        counts = [named(one, "web").recommended_replicas for one in stage.run_minutes(0, 74)]
+        counts = [named(outcome, "web").recommended_replicas for outcome in stage.run_minutes(0, 74)]
         assert min(counts) == max(counts) == 16

@@ -1,4 +1,4 @@
-"""The load of one pod ahead: forecast totals, shared by the pods that there will be."""
+"""The coming load of a pod: forecast totals divided by the pods that there will be."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SOON = PeakSpan(timedelta(minutes=3), timedelta(minutes=3))
 
 
 def rising() -> np.ndarray:
-    """Two pods: quiet days of half a core, and from this morning on three cores in all."""
+    """Total of two pods: half a core on quiet days, three cores since this morning."""
     total = np.full(DAYS * 288, 0.5)
     total[-144:] = 3.0
     return total
@@ -51,7 +51,7 @@ def kept(total: np.ndarray, pods: float = 2.0) -> HistoryStore:
 
 
 def loads(history: HistoryStore, policies: Policies | None = None, *, fitted: bool = True) -> PodLoads:
-    """The last value is forecast, so that the forecast is known."""
+    """Loads with the last value as forecast, so that the test knows it."""
     forecaster = Forecaster("last-value")
     weeks = history.window(CPU, FIVE_MINUTES)
     if fitted:
@@ -60,23 +60,23 @@ def loads(history: HistoryStore, policies: Policies | None = None, *, fitted: bo
     return PodLoads(history, forecaster, policies or Policies(Policy()))
 
 
-def load_of(one: Workload, total: np.ndarray, **vertical: object) -> PodLoad | None:
+def load_of(workload: Workload, total: np.ndarray, **vertical: object) -> PodLoad | None:
     policy = Policy.model_validate({"vertical": vertical})
-    return loads(kept(total), Policies(policy)).of([one], policy.vertical).get(one.id)
+    return loads(kept(total), Policies(policy)).of([workload], policy.vertical).get(workload.id)
 
 
-def test_more_than_the_days_had_is_told_and_weighs() -> None:
-    found = load_of(ALONE, rising())
-    assert found is not None
-    assert found.ratio > 1.5
-    assert found.likeness[0] > found.likeness[-1]
+def test_more_load_than_on_the_days_before_is_expected() -> None:
+    load = load_of(ALONE, rising())
+    assert load is not None
+    assert load.ratio > 1.5
+    assert load.likeness[0] > load.likeness[-1]
 
 
 def test_less_lowers_only_where_the_policy_says_so() -> None:
     falling = rising()[::-1].copy()
     falling[:144] = 0.5
     falling[144:-10] = 3.0
-    raising, following = (load_of(ALONE, falling, load_forecast=what) for what in ("raise", "follow"))
+    raising, following = (load_of(ALONE, falling, load_forecast=effect) for effect in ("raise", "follow"))
     assert raising is not None
     assert following is not None
     assert (raising.ratio, raising.growth) == (1.0, 1.0)
@@ -84,7 +84,7 @@ def test_less_lowers_only_where_the_policy_says_so() -> None:
 
 
 def test_a_signal_that_came_from_another_process_is_the_same_signal() -> None:
-    """Shards compute by policies that were sent to them; targets are remembered by the first signal of a name."""
+    """Shards get policies by pickle; a target remembers the first signal of a name."""
     elsewhere = pickle.loads(pickle.dumps(CPU))  # noqa: S301  our own
     assert elsewhere is not CPU
     assert carried_at(UtilizationTarget(elsewhere, 25, 1.0), CPU) == 0.25
@@ -92,29 +92,29 @@ def test_a_signal_that_came_from_another_process_is_the_same_signal() -> None:
 
 def test_what_an_hpa_adds_pods_for_is_no_load_of_one_pod() -> None:
     hpa = Autoscaler("web", 1, 20, (Target("cpu", TargetType.UTILIZATION, 0.25),))
-    found = load_of(workload("web", autoscaler=hpa, resources=REQUESTED, replicas=2), rising())
-    assert found is not None
-    assert (found.ratio, found.growth) == (pytest.approx(0.25 / 0.25, rel=0.01), pytest.approx(1.0, rel=0.01))
+    load = load_of(workload("web", autoscaler=hpa, resources=REQUESTED, replicas=2), rising())
+    assert load is not None
+    assert (load.ratio, load.growth) == (pytest.approx(0.25 / 0.25, rel=0.01), pytest.approx(1.0, rel=0.01))
 
 
-def test_nobody_is_asked_where_nobody_listens() -> None:
+def test_a_policy_that_ignores_the_forecast_asks_for_none() -> None:
     assert load_of(ALONE, rising(), load_forecast="ignore") is None
 
 
-def test_a_model_that_is_not_fitted_yet_says_nothing() -> None:
+def test_a_model_that_is_not_fitted_yet_expects_no_load() -> None:
     policy = Policy()
     assert loads(kept(rising()), fitted=False).of([ALONE], policy.vertical) == {}
 
 
 def test_sizes_say_what_the_forecast_changed() -> None:
     history, policies = kept(rising()), Policies(Policy())
-    plain, told = PodSizes(), PodSizes()
+    plain, informed = PodSizes(), PodSizes()
     plain.renew(history, Containers(), policies, [ALONE])
-    told.renew(history, Containers(), policies, [ALONE], loads(history))
-    before, after = (size(ALONE, one.of(ALONE.id), Policy().vertical) for one in (plain, told))
+    informed.renew(history, Containers(), policies, [ALONE], loads(history))
+    before, after = (size(ALONE, sizes.of(ALONE.id), Policy().vertical) for sizes in (plain, informed))
     assert "times that of the days it was learned from" in after.message
     assert "times that of the days" not in before.message
-    (now,), (then,) = told.of(ALONE.id), plain.of(ALONE.id)
+    (now,), (then,) = informed.of(ALONE.id), plain.of(ALONE.id)
     assert now.cpu is not None
     assert then.cpu is not None
     assert now.cpu.request >= then.cpu.request

@@ -1,4 +1,4 @@
-"""Node pools beside the cycles: made anew now and then, refused with a reason."""
+"""Node pools beside the cycles: renewed once an hour, or refused with a reason."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ UNUSED: Any = None
 
 
 class Clusters:
-    """Counts how often it was asked."""
+    """A source of the cluster that counts how often it is read; without a cluster it is down."""
 
-    def __init__(self, found: Cluster | None) -> None:
-        self.found, self.asked = found, 0
+    def __init__(self, cluster: Cluster | None) -> None:
+        self.cluster, self.reads = cluster, 0
 
     def __call__(self, _now: datetime) -> Cluster:
-        self.asked += 1
-        if self.found is None:
+        self.reads += 1
+        if self.cluster is None:
             raise SourceUnavailable("prometheus: no answer")
-        return self.found
+        return self.cluster
 
 
-def refusal(found: Cluster | None, workloads: int = 1) -> str:
-    pools = NodePools(Clusters(found), HOUR)
+def refusal(cluster: Cluster | None, workloads: int = 1) -> str:
+    pools = NodePools(Clusters(cluster), HOUR)
     pools.renew([workload("web")] * workloads, UNUSED, UNUSED, UNUSED, NOON)
     assert pools.latest is None
     return pools.refused
 
 
 def large(nodes: int = 10) -> NodePools:
-    """More than a cycle has time for."""
+    """Pools with more pairs of workload and node than a cycle has time for."""
     pods = [resident(f"n{i % nodes}", "250m", "512Mi", workload=f"shop/w{i}") for i in range(4 * nodes)]
     cluster = Cluster(nodes=tuple(node(f"n{i}", "2", "8Gi") for i in range(nodes)), residents=tuple(pods))
     pools = NodePools(Clusters(cluster), HOUR)
@@ -50,7 +50,7 @@ def large(nodes: int = 10) -> NodePools:
     return pools
 
 
-def test_why_there_are_none_is_said() -> None:
+def test_missing_pools_have_a_reason() -> None:
     assert refusal(None) == "the nodes could not be read: prometheus: no answer"
     assert "kube-state-metrics" in refusal(Cluster())
 
@@ -59,7 +59,7 @@ def test_more_than_a_cycle_has_time_for_is_left_to_a_process_of_its_own() -> Non
     assert "forecaster nodes --serve" in large().refused
 
 
-def test_of_more_than_that_the_pools_are_shown_as_they_are() -> None:
+def test_pools_that_are_too_large_are_shown_as_they_are() -> None:
     shown = msgspec.json.decode(NodesText(large())())
     (pool,) = shown["pools"]
     assert (pool["nodes"], pool["nodes_needed"], pool["windows"]) == (10, 10, [])
@@ -72,4 +72,4 @@ def test_nodes_are_asked_for_once_in_a_while_also_where_they_were_refused() -> N
     pools = NodePools(clusters, HOUR)
     for minutes in (0, 1, 59, 60):
         pools.renew([], UNUSED, UNUSED, UNUSED, NOON + timedelta(minutes=minutes))
-    assert clusters.asked == 2
+    assert clusters.reads == 2

@@ -1,4 +1,4 @@
-"""Rows are resolved once, and held without a look at all others."""
+"""Rows are resolved once; holding a row does not resolve the others again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One cycle after the other: a workload of four pods with steady demand, and what goes wrong around it."""
+"""Cycles over a workload of four pods with steady demand, and the faults that may happen around it."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ BERLIN = ZoneInfo("Europe/Berlin")
 
 
 def reasons(outcome: Outcome) -> set[Reason]:
-    return {one.replicas.reason for one in outcome.recommendations}
+    return {record.replicas.reason for record in outcome.recommendations}
 
 
 @pytest.mark.parametrize(("zone", "expected"), [("Europe/Berlin", 10.0), ("UTC", 1.0)])
 def test_on_the_day_of_a_change_the_morning_is_expected_by_the_clock_of_the_policy(zone: str, expected: float) -> None:
-    """A load that steps from 1 to 10 cores at 08:00 in Berlin, looked at ten minutes before."""
+    """The load steps from 1 to 10 cores at 08:00 in Berlin; the cycle runs ten minutes before."""
     now = datetime(2026, 3, 29, 5, 50, tzinfo=UTC)
     daily = {CPU: lambda at: 10.0 if 8 <= (at - MINUTE).astimezone(BERLIN).hour < 18 else 1.0, PODS: steady(4.0)}
     horizontal = HorizontalPolicy(gate=False, lead_time=minutes(8), window=minutes(10))
@@ -66,26 +66,28 @@ class TestQuiet:
     def test_cycle_decides_about_every_workload_and_hands_it_on(self) -> None:
         stage = CycleOnFakes(load("web"), load("cart"))
         outcome = stage.run()
-        assert [one.id.name for one in outcome.recommendations] == ["web", "cart"]
+        assert [record.id.name for record in outcome.recommendations] == ["web", "cart"]
         assert stage.publisher.published == stage.ledger.recorded == [(NOON, tuple(outcome.recommendations))]
         assert outcome.report.failures == ()
 
     def test_cycle_on_a_day_of_history_sizes_pods_too(self) -> None:
-        """An HPA acts on utilization of CPU, only memory is sized: 2 GiB over four pods, and room to grow."""
-        (one,) = CycleOnFakes(load()).run().recommendations
-        assert isinstance(one.resources, Resize)
-        assert one.resources.resources.cpu_request == 1.0
-        request = one.resources.resources.memory_request
+        """An HPA acts on utilization of CPU, so only memory is sized: 2 GiB over four pods, with room to grow."""
+        (record,) = CycleOnFakes(load()).run().recommendations
+        assert isinstance(record.resources, Resize)
+        assert record.resources.resources.cpu_request == 1.0
+        request = record.resources.resources.memory_request
         assert request is not None
         assert request == pytest.approx(OOM_RAISE * 0.5 * GIB)
 
     def test_minutes_that_are_kept_for_longer_decide_nothing_else(self) -> None:
-        """But for the gate, which reads all of them, decisions are made of the latest hours."""
+        """Only the gate reads all of them; decisions use the latest hours."""
         wave = {CPU: lambda at: 2.0 + (at.hour * 60 + at.minute) % 97 / 64, PODS: steady(4.0)}
-        spans = (HistorySettings(minutes_kept=minutes(60 * one), weeks_kept=minutes(4 * 1440)) for one in (3, 72))
-        short, long = (CycleOnFakes(Load(workload("web"), wave), settings=one, model="ridge") for one in spans)
-        for one, other in zip(short.run_minutes(0, 3), long.run_minutes(0, 3), strict=True):
-            assert list(one.recommendations) == list(other.recommendations)
+        spans = (HistorySettings(minutes_kept=minutes(60 * hours), weeks_kept=minutes(4 * 1440)) for hours in (3, 72))
+        short, long = (
+            CycleOnFakes(Load(workload("web"), wave), settings=settings, model="ridge") for settings in spans
+        )
+        for outcome, other in zip(short.run_minutes(0, 3), long.run_minutes(0, 3), strict=True):
+            assert list(outcome.recommendations) == list(other.recommendations)
 
     def test_first_cycle_fills_the_history_minutes_before_weeks(self) -> None:
         stage = CycleOnFakes(load())
@@ -111,7 +113,7 @@ class TestQuiet:
     def test_newest_minute_reaches_the_decision(self) -> None:
         jump = Load(workload(), {CPU: lambda at: 4.0 if at > NOON else 2.0})
         before, now = CycleOnFakes(jump).run_minutes(0, 1)
-        assert [one.recommendations[0].recommended_replicas for one in (before, now)] == [4, 8]
+        assert [outcome.recommendations[0].recommended_replicas for outcome in (before, now)] == [4, 8]
         assert now.recommendations[0].signals[0].measured_at == after(1)
 
     def test_report_counts_verdicts_series_and_the_age_of_samples(self) -> None:
@@ -148,7 +150,7 @@ class TestOptionalWork:
     def test_a_service_forecasts_from_its_second_cycle_on(self) -> None:
         """The first one decides by measured demand and fits its models afterwards."""
         outcomes = CycleOnFakes(load(), learns_first=False).run_minutes(0, 1)
-        assert [one.recommendations[0].signals[0].forecast is not None for one in outcomes] == [False, True]
+        assert [outcome.recommendations[0].signals[0].forecast is not None for outcome in outcomes] == [False, True]
 
 
 class BrokenSizes(PodSizes):
@@ -157,7 +159,7 @@ class BrokenSizes(PodSizes):
 
 
 class TestSourceDown:
-    def test_every_workload_is_held_and_the_reason_said_once(self) -> None:
+    def test_every_workload_is_held_and_the_reason_reported_once(self) -> None:
         stage = CycleOnFakes(load("web"), load("cart"))
         stage.run()
         stage.source.down = nobody_answers()
@@ -200,7 +202,7 @@ class TestSourceDown:
         calm.run(after(outage + 1))
         assert kept(disturbed.history, CPU, WEB) == kept(calm.history, CPU, WEB)
         for step in (MINUTE, FIVE_MINUTES):
-            both = [one.history.window(CPU, step).values for one in (disturbed, calm)]
+            both = [stage.history.window(CPU, step).values for stage in (disturbed, calm)]
             np.testing.assert_allclose(both[0], both[1], rtol=1e-6)
 
     def test_recovery_decides_again_at_once(self) -> None:
@@ -248,7 +250,7 @@ class TestSeries:
         stage = CycleOnFakes(load())
         stage.source.mute = {CPU: after(1)}
         outcomes = stage.run_minutes(0, 7)
-        assert [next(iter(reasons(one))) for one in outcomes] == [Reason.REACTIVE] * 6 + [Reason.STALE] * 2
+        assert [next(iter(reasons(outcome))) for outcome in outcomes] == [Reason.REACTIVE] * 6 + [Reason.STALE] * 2
 
     def test_that_comes_back_is_used_again(self) -> None:
         stage = CycleOnFakes(load())
@@ -262,29 +264,29 @@ class TestSeries:
         assert reasons(CycleOnFakes(silent).run()) == {Reason.NO_DATA}
 
     def test_of_ten_minutes_scales_by_measured_demand_and_says_why(self) -> None:
-        (one,) = CycleOnFakes(load(cpu=3.0, since=after(-9))).run().recommendations
-        assert isinstance(one.replicas, Scale)
-        assert (one.replicas.replicas, one.replicas.reason) == (6, Reason.FALLBACK)
-        assert "10m of history" in one.replicas.message
+        (record,) = CycleOnFakes(load(cpu=3.0, since=after(-9))).run().recommendations
+        assert isinstance(record.replicas, Scale)
+        assert (record.replicas.replicas, record.replicas.reason) == (6, Reason.FALLBACK)
+        assert "10m of history" in record.replicas.message
 
     def test_of_ten_minutes_sizes_nothing(self) -> None:
-        (one,) = CycleOnFakes(load(since=after(-9))).run().recommendations
-        assert isinstance(one.resources, Hold)
-        assert one.resources.reason in {Reason.NO_DATA, Reason.SHORT_HISTORY}
+        (record,) = CycleOnFakes(load(since=after(-9))).run().recommendations
+        assert isinstance(record.resources, Hold)
+        assert record.resources.reason in {Reason.NO_DATA, Reason.SHORT_HISTORY}
 
     def test_of_an_hour_gets_a_forecast(self) -> None:
-        (one,) = CycleOnFakes(load(since=after(-59))).run().recommendations
-        assert one.signals[0].forecast is not None
+        (record,) = CycleOnFakes(load(since=after(-59))).run().recommendations
+        assert record.signals[0].forecast is not None
 
 
 class TestWorkload:
     def test_that_appears_is_decided_about_at_once(self) -> None:
         stage = CycleOnFakes(load("web"), load("late", since=after(1)))
-        assert [len(one.recommendations) for one in stage.run_minutes(0, 1)] == [1, 2]
+        assert [len(outcome.recommendations) for outcome in stage.run_minutes(0, 1)] == [1, 2]
 
     def test_that_disappears_leaves_no_recommendation_and_keeps_its_row_for_a_day(self) -> None:
         stage = CycleOnFakes(load("web"), load("gone", until=after(1)))
-        assert [len(one.recommendations) for one in stage.run_minutes(0, 2)] == [2, 2, 1]
+        assert [len(outcome.recommendations) for outcome in stage.run_minutes(0, 2)] == [2, 2, 1]
         assert {id_.name for id_ in stage.cycle.decider.observed.fleet.row} == {"web", "gone"}
         stage.run(after(24 * 60 + 10))
         assert {id_.name for id_ in stage.cycle.decider.observed.fleet.row} == {"web"}
@@ -316,7 +318,7 @@ class TestWorkload:
         assert named(outcome, "broken").replicas.reason is Reason.FAILED
         assert named(outcome, "web").replicas.reason is named(outcome, "cart").replicas.reason is Reason.REACTIVE
 
-    def test_whose_inventory_is_odd_is_said_and_the_others_go_on(self) -> None:
+    def test_whose_inventory_is_odd_is_reported_and_the_others_go_on(self) -> None:
         stage = CycleOnFakes(load("web"))
         stage.source.faults = ("shop/odd: an HPA without a target",)
         outcome = stage.run()
@@ -352,7 +354,7 @@ class TestWorkload:
 
 
 class TestModelThatFails:
-    """The other signals and the measured demand go on; it is tried again when its turn comes."""
+    """Other signals and the measured demand go on; the failed model is tried again in its turn."""
 
     def test_is_one_line_and_measured_demand_decides(self) -> None:
         stage = CycleOnFakes(load("web", cpu=3.0), load("cart"))
@@ -361,9 +363,9 @@ class TestModelThatFails:
         assert outcome.report.failures == (
             "forecast of cpu: the model failed with ZeroDivisionError: no fit today (1 of 1 parts)",
         )
-        (one,) = (one for one in outcome.recommendations if one.id == WEB)
-        assert (one.recommended_replicas, one.replicas.reason) == (6, Reason.FALLBACK)
-        assert "no fit today" in one.replicas.message
+        (record,) = (record for record in outcome.recommendations if record.id == WEB)
+        assert (record.recommended_replicas, record.replicas.reason) == (6, Reason.FALLBACK)
+        assert "no fit today" in record.replicas.message
 
     def test_when_it_is_asked_costs_its_own_workloads_their_forecast(self) -> None:
         stage = CycleOnFakes(load(cpu=3.0))
@@ -418,7 +420,7 @@ class TestKeeping:
         assert not np.isnan(kept(stage.history, CPU, WEB)).any()
 
     def test_a_clock_that_is_set_back_costs_no_forecast(self) -> None:
-        """Models had no window that ended before the last one, and all were fitted anew."""
+        """Models forecast a window before the last one without a new fit."""
         stage = CycleOnFakes(load(), learns_first=False)
         stage.run_minutes(30, 31)
         back = stage.run(after(20))
@@ -428,14 +430,14 @@ class TestKeeping:
 
 @dataclass
 class Hands:
-    """An actuator that notes how many tables were published before it acted."""
+    """An actuator that records how many tables were published before each time it acted."""
 
     stage: CycleOnFakes
     fault: str = ""
-    seen: list[int] = field(default_factory=list)
+    tables: list[int] = field(default_factory=list)
 
     def act(self, now: datetime) -> dict[str, Effected]:
-        self.seen.append(len(self.stage.publisher.published))
+        self.tables.append(len(self.stage.publisher.published))
         if self.fault:
             raise ApiError(self.fault)
         failed = Counter({("raise", "failed"): 1})
@@ -447,7 +449,7 @@ class TestEffects:
         stage = CycleOnFakes(load())
         stage.cycle.effects.actuator = hands = Hands(stage)
         report = stage.run().report
-        assert hands.seen == [1]
+        assert hands.tables == [1]
         assert report.failures == ("HPA a: no",)
         assert report.effected["floor"].writes == {("raise", "failed"): 1}
 
@@ -462,21 +464,21 @@ class TestEffects:
 
 class TestScores:
     def test_come_when_the_window_of_the_forecast_is_over(self) -> None:
-        """Made at noon for the time from 12:03 to 12:06."""
+        """The forecast is made at noon for the time from 12:03 to 12:06."""
         stage = CycleOnFakes(*(load(f"web-{i}") for i in range(20)))
         outcomes = stage.run_minutes(0, 6)
-        assert [len(one.report.scores) for one in outcomes[:6]] == [0] * 6
+        assert [len(outcome.report.scores) for outcome in outcomes[:6]] == [0] * 6
         scores = outcomes[6].report.scores
         assert {(score.made_at, score.matured_at) for score in scores} == {(NOON, after(6))}
         assert {score.signal for score in scores} == {CPU}
         assert stage.ledger.scores == list(scores)
 
     def test_of_forecasts_made_before_the_clock_was_set_back_never_come(self) -> None:
-        """They waited until the clock had caught up, and each cycle until then added more of them."""
+        """Otherwise they would wait until the clock has caught up, and each cycle would add more."""
         stage = CycleOnFakes(load("web"))
         stage.run_minutes(1000, 1003)
         stage.run_minutes(0, 2)
-        assert {one.made_at for one in stage.cycle.scoring.pending} == {NOON, after(1), after(2)}
+        assert {score.made_at for score in stage.cycle.scoring.pending} == {NOON, after(1), after(2)}
 
     def test_compare_the_peak_within_that_window_and_nothing_else(self) -> None:
         """The highest minute after 12:03 and up to 12:06 is the last one; before and after it is higher."""
@@ -508,15 +510,15 @@ class TestScores:
 def test_two_replicas_of_the_service_come_to_the_same_numbers() -> None:
     wave = Load(workload(), {CPU: lambda at: 2.0 + np.sin(at.timestamp() / 3600)})
     first, second = CycleOnFakes(wave, model="seasonal-naive-day"), CycleOnFakes(wave, model="seasonal-naive-day")
-    assert [list(one.recommendations) for one in first.run_minutes(0, 3)] == [
-        list(one.recommendations) for one in second.run_minutes(0, 3)
+    assert [list(outcome.recommendations) for outcome in first.run_minutes(0, 3)] == [
+        list(outcome.recommendations) for outcome in second.run_minutes(0, 3)
     ]
 
 
 def test_unless_the_policy_says_otherwise_a_new_workload_is_watched_and_explain_says_why() -> None:
-    found = named(CycleOnFakes(load("web"), policies=Policies(Policy())).run(), "web")
-    assert found.signals[0].forecast_replicas is not None
-    assert "forecast learning: 2.0 days of cpu history; 3 are the least" in "".join(explanation(found))
+    record = named(CycleOnFakes(load("web"), policies=Policies(Policy())).run(), "web")
+    assert record.signals[0].forecast_replicas is not None
+    assert "forecast learning: 2.0 days of cpu history; 3 are the least" in "".join(explanation(record))
 
 
 def test_a_forecast_of_the_daily_peak_raises_the_count_before_the_load_comes() -> None:
@@ -526,10 +528,10 @@ def test_a_forecast_of_the_daily_peak_raises_the_count_before_the_load_comes() -
         past_noon = (at - NOON) % timedelta(days=1)
         return 4.0 if minutes(4) <= past_noon < minutes(34) else 2.0
 
-    (one,) = CycleOnFakes(Load(workload(), {CPU: daily}), model="seasonal-naive-day").run().recommendations
-    assert isinstance(one.replicas, Scale)
-    assert one.replicas.reason is Reason.FORECAST
-    assert one.recommended_replicas >= 7
+    (record,) = CycleOnFakes(Load(workload(), {CPU: daily}), model="seasonal-naive-day").run().recommendations
+    assert isinstance(record.replicas, Scale)
+    assert record.replicas.reason is Reason.FORECAST
+    assert record.recommended_replicas >= 7
 
 
 class TestWhatIf:
@@ -538,9 +540,9 @@ class TestWhatIf:
         before = stage.run()
         other = Policies(Policy(horizontal=HorizontalPolicy(gate=False, max_replicas=5)))
         assert named(before, "web").recommended_replicas == 6
-        (what,) = stage.cycle.what_if(other, NOON)
-        assert what.recommended_replicas == 5
-        assert [clamp.rule for clamp in what.clamps] == ["bounds"]
+        (alternative,) = stage.cycle.what_if(other, NOON)
+        assert alternative.recommended_replicas == 5
+        assert [clamp.rule for clamp in alternative.clamps] == ["bounds"]
 
     def test_of_the_same_policy_is_the_same_record(self) -> None:
         stage = CycleOnFakes(load("web", cpu=3.0), load("cart"))
@@ -548,12 +550,12 @@ class TestWhatIf:
         outcome = stage.run(after(1))
         assert list(stage.cycle.what_if(stage.cycle.policies, after(1))) == list(outcome.recommendations)
 
-    def test_a_lead_time_that_is_tried_is_the_one_that_is_told(self) -> None:
+    def test_a_lead_time_that_is_tried_is_in_the_record(self) -> None:
         stage = CycleOnFakes(load("web", cpu=3.0))
         stage.run()
         other = Policies(Policy(horizontal=HorizontalPolicy(gate=False, lead_time=minutes(10))))
-        (what,) = stage.cycle.what_if(other, NOON)
-        assert what.lead_time == LeadTime(minutes(10), "configured")
+        (alternative,) = stage.cycle.what_if(other, NOON)
+        assert alternative.lead_time == LeadTime(minutes(10), "configured")
 
     def test_what_is_held_stays_held(self) -> None:
         stage = CycleOnFakes(load("web"), load("cart"))

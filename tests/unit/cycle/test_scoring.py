@@ -12,7 +12,7 @@ GAP = np.nan
 
 
 def peak(values: list[float], begin: int, until: int) -> float:
-    """Of minutes that end at noon, one minute later and so on."""
+    """Peak between two minutes after noon, of values for the minutes that end at noon, one later and so on."""
     window = Window((workload_id(),), after(0), MINUTE, np.array([values], np.float32))
     return float(measured_peaks(window, np.array([0]), after(begin), after(until))[0])
 

@@ -19,21 +19,21 @@ DAY = 288
 
 
 def history(**rows: np.ndarray) -> HistoryStore:
-    """One day of five-minute points of the web."""
-    kept = HistoryStore(BUILT_IN.measured, SHORT, now=NOON)
+    """A store with these five-minute points of the web."""
+    store = HistoryStore(BUILT_IN.measured, SHORT, now=NOON)
     for signal, values in rows.items():
         start = NOON - (len(values) - 1) * FIVE_MINUTES
-        kept.write(Block(BUILT_IN.by_name[signal], (WEB.id,), start, FIVE_MINUTES, values[None, :]))
-    return kept
+        store.write(Block(BUILT_IN.by_name[signal], (WEB.id,), start, FIVE_MINUTES, values[None, :]))
+    return store
 
 
 def a_day(cpu: float = 2.0) -> HistoryStore:
     return history(cpu=np.full(DAY, cpu), memory=np.full(DAY, GIB), pods=np.full(DAY, 4.0))
 
 
-def renewed(kept: HistoryStore, policies: Policies | None = None) -> PodSizes:
+def renewed(store: HistoryStore, policies: Policies | None = None) -> PodSizes:
     sizes = PodSizes()
-    sizes.renew(kept, Containers(), policies or Policies(Policy()), [WEB, CART])
+    sizes.renew(store, Containers(), policies or Policies(Policy()), [WEB, CART])
     return sizes
 
 
@@ -56,7 +56,7 @@ def test_prices_are_those_of_the_policy() -> None:
     assert request_of(renewed(rising, cheap)) < request_of(renewed(rising)) == pytest.approx(4.0)
 
 
-def test_a_workload_without_history_is_told_nothing() -> None:
+def test_a_workload_without_history_has_no_size() -> None:
     (container,) = renewed(a_day()).of(CART.id)
     assert (container.cpu, container.memory, container.days) == (None, None, 0.0)
 

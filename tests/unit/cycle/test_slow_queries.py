@@ -1,4 +1,4 @@
-"""One slow query is one missing fact: a cycle over HTTP, against an endpoint that answers all but some questions."""
+"""One slow query is one missing fact: cycles over HTTP against an endpoint that delays some queries."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from tests.support.http_server import Asked
 
 TIME_OUT = 1.0
-"""Seconds: an answer that is not held up comes sooner, beside other tests, too."""
+"""Seconds; an answer that is not delayed comes sooner, even while other tests run."""
 
 
 class Stage:
-    """A cycle that reads a recording; the queries of these names take longer than it waits."""
+    """A cycle that reads a recording; queries named in `slow` take longer than it waits."""
 
     def __init__(self, parts: ExitStack) -> None:
         self.slow: set[str] = set()
@@ -57,14 +57,14 @@ class Stage:
         self.asked.clear()
         return self.cycles.cycle.run(self.now + minute * MINUTE)
 
-    def _respond(self, asked: Asked) -> Reply:
-        name = self._names.get(asked.form["query"], "")
+    def _respond(self, query: Asked) -> Reply:
+        name = self._names.get(query.form["query"], "")
         self.asked.append(name)
         self.seconds += self.answer_takes
         if name in self.slow:
             self._released.wait(10)
             return vector()
-        request = urllib.request.Request(self._behind.url + asked.path, data=asked.body)  # noqa: S310  our own address
+        request = urllib.request.Request(self._behind.url + query.path, data=query.body)  # noqa: S310  our own address
         with urllib.request.urlopen(request, timeout=10) as answer:  # noqa: S310
             return Reply(body=answer.read())
 
@@ -76,23 +76,25 @@ def stage() -> Iterator[Stage]:
 
 
 def reasons(outcome: Outcome) -> set[Reason]:
-    return {one.replicas.reason for one in outcome.recommendations}
+    return {record.replicas.reason for record in outcome.recommendations}
 
 
 def test_limits_that_come_too_late_hold_nothing(stage: Stage) -> None:
     stage.slow = {"pod_limits"}
     outcome = stage.run()
     assert Reason.SOURCE_DOWN not in reasons(outcome)
-    assert any("'pod_limits'" in one and "nothing is known of it yet" in one for one in outcome.report.failures)
+    assert any(
+        "'pod_limits'" in failure and "nothing is known of it yet" in failure for failure in outcome.report.failures
+    )
 
 
-def test_limits_that_come_too_late_are_those_before(stage: Stage) -> None:
-    before = {one.id: one.resources for one in stage.run().inventory.workloads}
+def test_limits_that_come_too_late_stay_the_last_ones(stage: Stage) -> None:
+    before = {workload.id: workload.resources for workload in stage.run().inventory.workloads}
     stage.slow = {"pod_limits"}
     after = {}
     for minute in range(1, 9):
         outcome = stage.run(minute)
-        after = {one.id: one.resources for one in outcome.inventory.workloads}
+        after = {workload.id: workload.resources for workload in outcome.inventory.workloads}
         assert Reason.SOURCE_DOWN not in reasons(outcome)
     assert after == before
 
@@ -109,8 +111,8 @@ def test_memory_that_comes_too_late_does_not_starve_the_signals_after_it(stage: 
 def test_memory_that_is_always_late_is_asked_for_less_often_and_read_at_last(stage: Stage) -> None:
     stage.run()
     stage.slow = {"memory"}
-    asked = [minute for minute in range(1, 12) if stage.run(minute) and "memory" in stage.asked]
-    assert asked == [1, 2, 4, 8]
+    minutes = [minute for minute in range(1, 12) if stage.run(minute) and "memory" in stage.asked]
+    assert minutes == [1, 2, 4, 8]
     stage.slow.clear()
     outcome = stage.run(13)
     assert outcome.report.newest_sample_age[MEMORY] == 0.0
@@ -120,7 +122,7 @@ def test_a_week_of_oom_kills_that_is_too_much_leaves_the_other_facts_of_containe
     stage.slow = {"oom_kills"}
     outcome = stage.run()
     assert stage.cycles.cycle.containers.facts.resources
-    assert any(one.startswith("containers: query 'oom_kills'") for one in outcome.report.failures)
+    assert any(failure.startswith("containers: query 'oom_kills'") for failure in outcome.report.failures)
 
 
 def test_a_cycle_pays_for_a_few_time_outs_only(stage: Stage) -> None:
@@ -134,10 +136,10 @@ def test_a_cycle_pays_for_a_few_time_outs_only(stage: Stage) -> None:
 def test_answers_that_all_take_twenty_seconds_bound_a_cycle_and_starve_no_question(stage: Stage) -> None:
     stage.run()
     stage.answer_takes = 20.0
-    asked: set[str] = set()
+    queries: set[str] = set()
     for minute in range(1, 13):
         begun = stage.seconds
         stage.run(minute)
         assert stage.seconds - begun <= 180.0
-        asked |= set(stage.asked)
-    assert {"cpu", "memory", "requests", "hpa_metric_targets", "pod_requests"} <= asked
+        queries |= set(stage.asked)
+    assert {"cpu", "memory", "requests", "hpa_metric_targets", "pod_requests"} <= queries

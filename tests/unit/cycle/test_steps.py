@@ -26,7 +26,7 @@ def test_the_collector_looks_the_seldomer_the_more_a_cycle_replaces(workloads: i
 
 
 class Onlooker:
-    """Goes on after the first Ctrl-C."""
+    """An onlooker who goes on after the first Ctrl-C."""
 
     def __init__(self) -> None:
         self.stages: list[str] = []
@@ -62,7 +62,7 @@ def test_without_an_onlooker_ctrl_c_ends_it() -> None:
 
 
 class Shares(Onlooker):
-    """Keeps what it was shown."""
+    """An onlooker who records the shares it was shown."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Workloads that vanish together are a source that is incomplete; one that vanishes alone is gone."""
+"""Workloads that vanish together point to an incomplete source; one that vanishes alone is gone."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ FLEET = tuple(load(f"web-{i}") for i in range(10))
 
 
 def listed(tracker: WorkloadTracker, source: FakeSource, minute: int) -> list[str]:
-    return [one.id.name for one in tracker.find(source, after(minute)).inventory.workloads]
+    return [workload.id.name for workload in tracker.find(source, after(minute)).inventory.workloads]
 
 
 def in_namespace(namespace: str, name: str) -> Load:
-    one = load(name)
-    return replace(one, workload=replace(one.workload, id=one.workload.id._replace(namespace=namespace)))
+    moved = load(name)
+    return replace(moved, workload=replace(moved.workload, id=moved.workload.id._replace(namespace=namespace)))
 
 
 class TestSource:
@@ -42,14 +42,14 @@ class TestSource:
 
 
 class TestCollapse:
-    """kube-state-metrics restarts: success, and an empty vector."""
+    """While kube-state-metrics restarts, queries succeed with an empty vector."""
 
     def test_of_all_holds_every_workload_with_the_reason_and_says_so_once(self) -> None:
         stage = CycleOnFakes(*FLEET)
         stage.run()
         stage.source.loads = []
         outcome = stage.run(after(1))
-        assert {one.replicas.reason for one in outcome.recommendations} == {Reason.SOURCE_DOWN}
+        assert {record.replicas.reason for record in outcome.recommendations} == {Reason.SOURCE_DOWN}
         assert len(outcome.recommendations) == 10
         (failure,) = outcome.report.failures
         assert "0 of 10 workloads in all are listed" in failure
@@ -75,7 +75,7 @@ class TestCollapse:
         stage.run_minutes(3, 6)
         stage.source.loads = list(FLEET)
         outcome = stage.run(after(7))
-        assert {one.replicas.reason for one in outcome.recommendations} == {Reason.REACTIVE}
+        assert {record.replicas.reason for record in outcome.recommendations} == {Reason.REACTIVE}
         assert stage.cycle.decider.observed.fleet.row == rows
 
     def test_is_believed_after_a_quarter_of_an_hour(self) -> None:
@@ -85,7 +85,7 @@ class TestCollapse:
         assert [len(listed(tracker, source, minute)) for minute in (1, 15, 16)] == [10, 10, 5]
 
     def test_of_everything_is_believed_after_a_day(self) -> None:
-        """A kube-state-metrics that stays away, or a clock that is hours ahead: 404 would say that it was deleted."""
+        """kube-state-metrics may stay away, or the clock be hours ahead; a 404 would mean a deleted workload."""
         tracker, source = WorkloadTracker(), FakeSource(list(FLEET))
         tracker.find(source, NOON)
         source.loads = []
@@ -113,12 +113,12 @@ class TestCollapse:
         why = "the answer that lists workloads is partial: a store is down; held until 2026-03-02 12:00 UTC"
         assert named(outcome, "web-0").replicas == Hold(Reason.SOURCE_DOWN, why)
         assert len(outcome.recommendations) == 10
-        assert any("the list of workloads is incomplete" in one for one in outcome.report.failures)
+        assert any("the list of workloads is incomplete" in failure for failure in outcome.report.failures)
         assert len(stage.run(after(2)).recommendations) == 9
 
 
 class TestTenant:
-    """The owner of one namespace deletes all that is in it, at the minute of another one's single deletion."""
+    """The owner of a namespace deletes everything in it, in the minute in which another owner deletes one workload."""
 
     TENANT = tuple(in_namespace("tenant", f"t-{i}") for i in range(20))
     OTHERS = tuple(in_namespace(f"team-{i % 5}", f"web-{i}") for i in range(20))
@@ -127,7 +127,7 @@ class TestTenant:
         tracker, source = WorkloadTracker(), FakeSource([*self.TENANT, *self.OTHERS])
         tracker.find(source, NOON)
         source.loads = list(self.OTHERS[1:])
-        assert listed(tracker, source, 1) == [one.workload.id.name for one in (*self.OTHERS[1:], *self.TENANT)]
+        assert listed(tracker, source, 1) == [load.workload.id.name for load in (*self.OTHERS[1:], *self.TENANT)]
 
     def test_is_not_told_from_a_shard_that_is_away_by_its_size(self) -> None:
         tracker, source = WorkloadTracker(), FakeSource([*self.TENANT, *self.OTHERS])
@@ -137,7 +137,7 @@ class TestTenant:
 
 
 def test_nothing_is_published_over_the_last_table_while_nothing_is_known() -> None:
-    """After a restart during an outage of the source: an empty table would be an answer, and 404 for every HPA."""
+    """The service restarts while its source is down; an empty table would answer every HPA with 404."""
     stage = CycleOnFakes(*FLEET)
     stage.source.down = nobody_answers()
     stage.run()
@@ -147,8 +147,8 @@ def test_nothing_is_published_over_the_last_table_while_nothing_is_known() -> No
     assert len(stage.publisher.published) == 1
 
 
-def test_a_workload_that_is_told_in_part_is_held_and_the_others_go_on() -> None:
-    """Its HPA has no maximum yet: targets of the policy would be a guess."""
+def test_a_workload_that_is_known_in_part_is_held_and_the_others_go_on() -> None:
+    """Its HPA has no maximum yet, and targets of the policy would be a guess."""
     stage = CycleOnFakes(load("web", cpu=4.0), load("cart", cpu=4.0))
     stage.source.partly = {workload("web").id: "no series has the maxReplicas of its HPA web"}
     outcome = stage.run()

@@ -1,4 +1,4 @@
-"""The last pod: taken only where something is measured that can bring the first one back."""
+"""The last pod is removed only where a measured signal can bring it back."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ BY_REQUESTS = hpa(Target("s0-forecaster-requests", TargetType.AVERAGE_VALUE, 100
 BY_BOTH = hpa(CPU_HALF, Target("s0-forecaster-requests", TargetType.AVERAGE_VALUE, 100.0))
 
 
-def recommended(one: Workload, requests: float | None = None, cpu: float = 0.0) -> Recommendation:
-    """What a workload should have after hours of this load, in the second cycle: the first one remembers its count."""
+def recommended(workload: Workload, requests: float | None = None, cpu: float = 0.0) -> Recommendation:
+    """Recommendation after hours of this load, in the second cycle, since the first one remembers the count."""
 
     def cores(_: datetime) -> float:
-        return cpu if one.replicas else np.nan
+        return cpu if workload.replicas else np.nan
 
     demand = {CPU: cores} if requests is None else {CPU: cores, REQUESTS: steady(requests)}
-    return named(CycleOnFakes(Load(one, demand), policies=TO_ZERO).run_minutes(0, 1)[-1], "web")
+    return named(CycleOnFakes(Load(workload, demand), policies=TO_ZERO).run_minutes(0, 1)[-1], "web")
 
 
-def test_by_cpu_alone_the_last_pod_stays_and_it_is_said_why() -> None:
-    one = recommended(workload(replicas=4))
-    assert (one.recommended_replicas, one.offered) == (1, 1)
-    assert "no signal that decides is measured without pods" in "\n".join(explanation(one))
+def test_by_cpu_alone_the_last_pod_stays_with_the_reason() -> None:
+    record = recommended(workload(replicas=4))
+    assert (record.recommended_replicas, record.offered) == (1, 1)
+    assert "no signal that decides is measured without pods" in "\n".join(explanation(record))
 
 
-def test_by_cpu_alone_one_that_is_at_zero_is_not_woken_and_it_is_said_why() -> None:
-    one = recommended(workload(replicas=0))
-    assert one.replicas.reason is Reason.NO_REPLICAS
-    assert "without pods cpu is not measured, so no load can wake it" in "\n".join(explanation(one))
+def test_by_cpu_alone_a_workload_at_zero_is_not_woken_and_says_why() -> None:
+    record = recommended(workload(replicas=0))
+    assert record.replicas.reason is Reason.NO_REPLICAS
+    assert "without pods cpu is not measured, so no load can wake it" in "\n".join(explanation(record))
 
 
 def test_by_requests_the_last_pod_is_taken_and_comes_back() -> None:
