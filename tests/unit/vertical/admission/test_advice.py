@@ -28,10 +28,10 @@ WEB = WorkloadId("shop", "Deployment", "web")
 NOW = Resources(1.0, None, GIB, GIB)
 
 
-def advice(wanted: Resources | None, cluster: Cluster | None = None, *, now: Resources = NOW) -> Advice:
-    decided = Resize(wanted, Reason.SIZED, "sized") if wanted else Hold(Reason.NO_DATA, "nothing known")
-    one = Recommendation(WEB, NOON, 3, Scale(4, Reason.REACTIVE, ""), now, decided)
-    return advise(Workload(WEB, 3, 3, now), one, cluster or Cluster())
+def advice(recommended: Resources | None, cluster: Cluster | None = None, *, now: Resources = NOW) -> Advice:
+    decided = Resize(recommended, Reason.SIZED, "sized") if recommended else Hold(Reason.NO_DATA, "nothing known")
+    record = Recommendation(WEB, NOON, 3, Scale(4, Reason.REACTIVE, ""), now, decided)
+    return advise(Workload(WEB, 3, 3, now), record, cluster or Cluster())
 
 
 def two_containers() -> Cluster:
@@ -48,7 +48,7 @@ def test_what_is_exact_already_stays() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wanted", "severity"),
+    ("recommended", "severity"),
     [
         (Resources(1.05, None, GIB, GIB), Severity.GOOD),
         (Resources(0.85, None, GIB, GIB), Severity.OK),
@@ -57,8 +57,8 @@ def test_what_is_exact_already_stays() -> None:
     ],
     ids=["near", "a little too much", "a quarter core short", "a GiB short"],
 )
-def test_severity_is_how_far_off(wanted: Resources, severity: Severity) -> None:
-    assert advice(wanted).severity is severity
+def test_severity_is_how_far_off(recommended: Resources, severity: Severity) -> None:
+    assert advice(recommended).severity is severity
 
 
 def test_a_hold_has_no_values_and_no_severity() -> None:
@@ -67,15 +67,15 @@ def test_a_hold_has_no_values_and_no_severity() -> None:
 
 
 def test_a_pod_s_sum_is_split_by_what_its_containers_request_today() -> None:
-    one = advice(Resources(2.0, None, 2 * GIB, 2 * GIB), two_containers())
-    assert one.values is not None
-    assert {name: of.requests["cpu"] for name, of in one.values.items()} == {"app": 1500, "proxy": 500}
-    assert one.applied == Resources(2.0, None, 2 * GIB, 2 * GIB)
+    advised = advice(Resources(2.0, None, 2 * GIB, 2 * GIB), two_containers())
+    assert advised.values is not None
+    assert {name: values.requests["cpu"] for name, values in advised.values.items()} == {"app": 1500, "proxy": 500}
+    assert advised.applied == Resources(2.0, None, 2 * GIB, 2 * GIB)
 
 
 def test_containers_that_state_nothing_cannot_be_split() -> None:
-    said = split(Resources(1.0, None, GIB, None), Pod((Container("a"), Container("b"))))
-    assert said == "2 containers, none of which requests cpu or memory: no share to split by"
+    reason = split(Resources(1.0, None, GIB, None), Pod((Container("a"), Container("b"))))
+    assert reason == "2 containers, none of which requests cpu or memory: no share to split by"
 
 
 def test_containers_that_were_sized_one_by_one_are_taken_as_they_are() -> None:
@@ -84,24 +84,24 @@ def test_containers_that_were_sized_one_by_one_are_taken_as_they_are() -> None:
         for name, cpu in (("app", 1.2341), ("proxy", 0.1))
     )
     decided = Resize(Resources(1.3341, None, 2 * GIB, 2 * GIB), Reason.SIZED, "sized", sizes)
-    one = Recommendation(WEB, NOON, 3, Scale(4, Reason.REACTIVE, ""), NOW, decided)
-    said = advise(Workload(WEB, 3, 3, NOW), one, Cluster())
-    assert said.values is not None
-    assert {name: of.requests["cpu"] for name, of in said.values.items()} == {"app": 1235, "proxy": 100}
-    assert patchable(said)
+    record = Recommendation(WEB, NOON, 3, Scale(4, Reason.REACTIVE, ""), NOW, decided)
+    advised = advise(Workload(WEB, 3, 3, NOW), record, Cluster())
+    assert advised.values is not None
+    assert {name: values.requests["cpu"] for name, values in advised.values.items()} == {"app": 1235, "proxy": 100}
+    assert patchable(advised)
 
 
 def test_a_container_that_is_injected_into_pods_is_no_part_of_their_template() -> None:
-    """A mesh adds its proxy to every pod: its size is not the app's, and not for the template to say."""
+    """A mesh adds its proxy to every pod, so the proxy's size belongs neither to the app nor to the template."""
     sizes = tuple(
         ContainerSize(name, NOW, Resources(cpu, None, GIB, GIB), None, None, "")
         for name, cpu in (("app", 0.5), ("proxy", 0.1))
     )
     decided = Resize(Resources(0.6, None, 2 * GIB, 2 * GIB), Reason.SIZED, "sized", sizes)
-    one = Recommendation(WEB, NOON, 3, Scale(4, Reason.REACTIVE, ""), NOW, decided)
+    record = Recommendation(WEB, NOON, 3, Scale(4, Reason.REACTIVE, ""), NOW, decided)
     cluster = Cluster(templates={WEB: Pod((Container("app", block("1", "1Gi", limits=(None, "1Gi"))),))})
-    said = advise(Workload(WEB, 3, 3, NOW), one, cluster)
-    assert said.values == {"app": block("500m", "1Gi", limits=(None, "1Gi"))}
+    advised = advise(Workload(WEB, 3, 3, NOW), record, cluster)
+    assert advised.values == {"app": block("500m", "1Gi", limits=(None, "1Gi"))}
 
 
 def test_a_resource_without_a_sum_keeps_what_the_containers_state() -> None:
@@ -111,10 +111,10 @@ def test_a_resource_without_a_sum_keeps_what_the_containers_state() -> None:
 
 def test_what_the_cluster_refuses_is_replaced_by_the_nearest() -> None:
     cluster = replace(two_containers(), limit_ranges={"shop": (limits(max={"cpu": "1", "memory": "4Gi"}),)})
-    one = advice(Resources(2.0, None, 2 * GIB, 2 * GIB), cluster)
-    assert one.refused
-    assert one.values is not None
-    assert one.values["app"].requests["cpu"] == 1000
+    advised = advice(Resources(2.0, None, 2 * GIB, 2 * GIB), cluster)
+    assert advised.refused
+    assert advised.values is not None
+    assert advised.values["app"].requests["cpu"] == 1000
 
 
 def test_the_sum_has_a_limit_only_if_every_container_has_one() -> None:
@@ -134,8 +134,8 @@ def test_no_request_no_price() -> None:
 class TestPatches:
     def test_a_patch_is_a_file_of_its_folder(self) -> None:
         """A series that a tenant exports may name any workload."""
-        one = replace(advice(None), id=WorkloadId("shop", "Deployment", "../../../etc/cron.d/x"))
-        assert "/" not in file_name(one)
+        advised = replace(advice(None), id=WorkloadId("shop", "Deployment", "../../../etc/cron.d/x"))
+        assert "/" not in file_name(advised)
 
     def test_no_two_workloads_share_a_file(self) -> None:
         """Namespaces and names have dashes, and a tenant chooses both."""
@@ -154,7 +154,7 @@ class TestPatches:
         assert proxy["name"] == "proxy"
 
     def test_a_sidecar_is_patched_where_the_template_has_it(self) -> None:
-        """Under `containers` its name would be a second one, without an image: the API server refuses that."""
+        """The API server would refuse it under `containers`: a second name without an image."""
         pod = Pod(
             (Container("app", block("750m", "768Mi")),), (Container("mesh", block("250m", "256Mi"), sidecar=True),)
         )
@@ -163,12 +163,16 @@ class TestPatches:
             for name, cpu in (("app", 1.5), ("mesh", 0.1))
         )
         decided = Resize(Resources(1.6, None, 2 * GIB, 2 * GIB), Reason.SIZED, "sized", sizes)
-        one = Recommendation(WEB, NOON, 3, Scale(4, Reason.REACTIVE, ""), NOW, decided)
-        said = patch(advise(Workload(WEB, 3, 3, NOW), one, Cluster(templates={WEB: pod})))["spec"]["template"]["spec"]
-        assert [(one["name"], one["resources"]["requests"]["cpu"]) for one in said["containers"]] == [("app", "1500m")]
-        assert [(one["name"], one["resources"]["requests"]["cpu"]) for one in said["initContainers"]] == [
-            ("mesh", "100m")
+        record = Recommendation(WEB, NOON, 3, Scale(4, Reason.REACTIVE, ""), NOW, decided)
+        spec = patch(advise(Workload(WEB, 3, 3, NOW), record, Cluster(templates={WEB: pod})))["spec"]["template"][
+            "spec"
         ]
+        assert [(container["name"], container["resources"]["requests"]["cpu"]) for container in spec["containers"]] == [
+            ("app", "1500m")
+        ]
+        assert [
+            (container["name"], container["resources"]["requests"]["cpu"]) for container in spec["initContainers"]
+        ] == [("mesh", "100m")]
 
     def test_containers_whose_names_nobody_knows_have_no_patch(self) -> None:
         assert not patchable(advice(Resources(2.0, None, 2 * GIB, 2 * GIB)))
@@ -180,22 +184,22 @@ class TestPatches:
 
 class TestBaselines:
     def test_vpa_on_a_constant_day(self) -> None:
-        """The specification's worked example: 0.25 cores and 300 MB for a day, a sample a minute."""
+        """The VPA's specification has this example: 0.25 cores and 300 MB for a day, a sample a minute."""
         instants = 1_700_000_000 + 60 * np.arange(1441, dtype=np.int64)
-        (said,) = vpa(np.full((1, 1441), 0.25), np.full((1, 1441), 3e8), instants)
-        assert said == Resources(0.296, None, 351198544.0, None)
+        (size,) = vpa(np.full((1, 1441), 0.25), np.full((1, 1441), 3e8), instants)
+        assert size == Resources(0.296, None, 351198544.0, None)
 
     def test_krr_takes_the_95th_percentile_and_the_peak(self) -> None:
         cores = np.arange(1.0, 201.0)[None, :] / 100
-        (said,) = krr(cores, np.full((1, 200), 1000 * MIB), [frozenset()])
-        assert said == Resources(1.901, None, 1150 * MIB, 1150 * MIB)
+        (size,) = krr(cores, np.full((1, 200), 1000 * MIB), [frozenset()])
+        assert size == Resources(1.901, None, 1150 * MIB, 1150 * MIB)
 
-    def test_krr_says_nothing_of_a_resource_that_an_hpa_targets(self) -> None:
-        (said,) = krr(np.full((1, 200), 1.0), np.full((1, 200), 1000 * MIB), [frozenset({"cpu"})])
-        assert said is not None
-        assert (said.cpu_request, said.memory_request) == (None, 1150 * MIB)
+    def test_krr_recommends_nothing_for_a_resource_that_an_hpa_targets(self) -> None:
+        (size,) = krr(np.full((1, 200), 1.0), np.full((1, 200), 1000 * MIB), [frozenset({"cpu"})])
+        assert size is not None
+        assert (size.cpu_request, size.memory_request) == (None, 1150 * MIB)
 
-    def test_nothing_seen_nothing_said(self) -> None:
+    def test_without_usage_nothing_is_recommended(self) -> None:
         unseen = np.full((1, 200), np.nan)
         assert vpa(unseen, unseen, np.arange(200, dtype=np.int64) + 1) == [None]
         assert krr(unseen, unseen, [frozenset()]) == [None]

@@ -53,7 +53,7 @@ class TestLimitRange:
         assert nearest(proof)["limits.memory"] == "3Gi"
 
     def test_the_nearest_memory_is_whole_bytes(self) -> None:
-        """The API server warns of any other; a ratio of a request that a quota cuts is seldom whole."""
+        """The API server warns of fractions; a ratio of a request that a quota cuts is seldom whole."""
         hard = quota({"requests.memory": "1679215"}, {"requests.memory": "3000"})
         before = pod(block("500m", "1000", limits=("1", "1000")))
         facts = context(before, limit_ranges=(limits(max={"memory": "8M"}, ratio={"memory": "1.37"}),), quotas=(hard,))
@@ -73,7 +73,7 @@ class TestLimitRange:
 
 class TestQuota:
     def test_a_rollout_counts_both_generations(self) -> None:
-        """3 x 1 + 1.2 = 4.2 > 4 although the end state, 3.6, fits."""
+        """The rollout needs 3 x 1 + 1.2 = 4.2 of 4 cores, although the end state of 3.6 fits."""
         before = pod(block("1", "1Gi"))
         quotas = (quota({"requests.cpu": "4"}, {"requests.cpu": "3"}),)
         proof = prove({APP: block("1200m", "1Gi")}, context(before, quotas=quotas))
@@ -100,19 +100,19 @@ class TestQuota:
 
     @pytest.mark.parametrize(("in_place", "fit"), [(True, 10**9), (False, 10**9 - 1)], ids=["in place", "rolled out"])
     def test_of_two_billion_pods_is_answered_at_once(self, fit: int, *, in_place: bool) -> None:
-        """An owner may state so many replicas; they were counted one by one."""
+        """An owner may state so many replicas; counting them one by one would take too long."""
         many = 2**31 - 1
         hard = quota({"requests.cpu": f"{many + 10**9}"}, {"requests.cpu": f"{many}"})
         facts = context(pod(block("1", "1Gi")), quotas=(hard,), in_place=in_place, rollout=Rollout(many))
         assert f"after {fit} of {many} pods" in first_refusal(prove({APP: block("2", "1Gi")}, facts))
 
     def test_of_a_pod_with_a_thousand_containers_is_answered_in_a_moment(self) -> None:
-        """An owner may state so many, and each once looked at all of them: 8 s."""
+        """An owner may state so many containers; comparing each with all others took 8 s."""
         many = Pod(tuple(Container(f"c{i}", block("10m", "10Mi")) for i in range(1_000)))
-        wanted = {one.name: block("20m", "20Mi") for one in many.containers}
+        proposed = {container.name: block("20m", "20Mi") for container in many.containers}
         began = process_time()
         proof = prove(
-            wanted, context(many, limit_ranges=(limits(max={"cpu": "15m"}),), nodes=(node("n", "400", "1Ti"),))
+            proposed, context(many, limit_ranges=(limits(max={"cpu": "15m"}),), nodes=(node("n", "400", "1Ti"),))
         )
         assert not proof.accepted
         assert process_time() - began < 3
@@ -157,7 +157,7 @@ class TestNodes:
     def test_without_nodes_it_is_not_known_and_not_refused(self) -> None:
         proof = prove({APP: block("500m", "1Gi")}, context())
         assert proof.accepted
-        assert any(one.verdict is Verdict.UNKNOWN and one.rule == "node fit" for one in proof.findings)
+        assert any(finding.verdict is Verdict.UNKNOWN and finding.rule == "node fit" for finding in proof.findings)
 
     def test_some_replicas_wait_for_new_nodes(self) -> None:
         proof = prove({APP: block("3", "1Gi")}, context(nodes=(node("n1"), node("n2"))))
@@ -218,7 +218,9 @@ class TestNodes:
             {APP: block("2", "1Gi")}, context(important, nodes=(node(),), residents=(low, lower), rollout=Rollout(1))
         )
         assert proof.free is not None
-        assert [victim.workload for one in proof.free.preempted for victim in one.victims] == ["shop/idle"]
+        assert [victim.workload for preemption in proof.free.preempted for victim in preemption.victims] == [
+            "shop/idle"
+        ]
 
 
 class TestStaticCpu:
@@ -272,12 +274,15 @@ class TestKilling:
         assert (proof.risk.rank_before, proof.risk.rank_after) == (2, 1)
 
 
-def test_the_wanted_values_are_the_nearest_ones_when_nothing_speaks_against_them() -> None:
+def test_the_proposed_values_are_the_nearest_ones_when_nothing_speaks_against_them() -> None:
     proposed = {APP: block("600m", "1Gi")}
     proof = prove(proposed, context())
     assert proof.nearest == proposed
 
 
-def test_unknown_objects_of_the_namespace_are_told() -> None:
+def test_unknown_objects_of_the_namespace_are_findings() -> None:
     proof = prove({APP: block("600m", "1Gi")}, replace(context(), limit_ranges=None, quotas=None))
-    assert [one.rule for one in proof.findings if one.verdict is Verdict.UNKNOWN][:2] == ["LimitRange", "ResourceQuota"]
+    assert [finding.rule for finding in proof.findings if finding.verdict is Verdict.UNKNOWN][:2] == [
+        "LimitRange",
+        "ResourceQuota",
+    ]

@@ -1,4 +1,4 @@
-"""Sizes of a pod that states its resources for itself as a whole (KEP-2837)."""
+"""Sizes of a pod that states its resources for the whole pod (KEP-2837)."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ def pod(block: Requirements | None = BLOCK, **stated: Requirements) -> Pod:
 
 
 def test_what_a_pod_states_as_a_whole_is_the_sum_of_its_containers() -> None:
-    found = as_stated(pod(), {"app": APP, "proxy": PROXY})
+    stated = as_stated(pod(), {"app": APP, "proxy": PROXY})
     total = GIB + GIB // 4
-    assert found == {WHOLE_POD: Requirements({"cpu": 800, "memory": total}, {"cpu": 1600, "memory": total})}
-    assert pod_requests(with_values(pod(), found)) == {"cpu": 800, "memory": total}
-    assert sum_of(found).memory_limit == total / 1000
+    assert stated == {WHOLE_POD: Requirements({"cpu": 800, "memory": total}, {"cpu": 1600, "memory": total})}
+    assert pod_requests(with_values(pod(), stated)) == {"cpu": 800, "memory": total}
+    assert sum_of(stated).memory_limit == total / 1000
 
 
 def test_a_pod_without_such_a_block_has_the_sizes_of_its_containers() -> None:
@@ -48,10 +48,10 @@ def test_while_one_container_has_no_size_nothing_is_summed() -> None:
 
 
 def test_a_resource_that_stays_in_one_container_stays_in_the_pod() -> None:
-    """E.g. CPU beside an HPA that acts on its utilization."""
-    found = as_stated(pod(), {"app": Requirements({"memory": GIB}, {"memory": GIB}), "proxy": PROXY})
-    assert found[WHOLE_POD].requests == {"cpu": 1000, "memory": GIB + GIB // 4}
-    assert found[WHOLE_POD].limits["cpu"] == 2000
+    """CPU stays, for example, beside an HPA that acts on its utilization."""
+    stated = as_stated(pod(), {"app": Requirements({"memory": GIB}, {"memory": GIB}), "proxy": PROXY})
+    assert stated[WHOLE_POD].requests == {"cpu": 1000, "memory": GIB + GIB // 4}
+    assert stated[WHOLE_POD].limits["cpu"] == 2000
 
 
 def test_the_block_names_the_resources_and_a_container_keeps_to_its_own() -> None:
@@ -79,10 +79,10 @@ BLOCKS = st.builds(Requirements, AMOUNTS, AMOUNTS)
 def test_no_value_is_added_or_removed_and_no_limit_is_below_its_request(
     block: Requirements, sizes: Mapping[str, Requirements]
 ) -> None:
-    found = as_stated(pod(block), sizes)
-    if WHOLE_POD not in found:
+    stated = as_stated(pod(block), sizes)
+    if WHOLE_POD not in stated:
         return
-    whole = found[WHOLE_POD]
+    whole = stated[WHOLE_POD]
     assert (whole.requests.keys(), whole.limits.keys()) == (block.requests.keys(), block.limits.keys())
     for name in whole.limits.keys() & whole.requests.keys():
         changed = whole.requests[name] != block.requests[name]
@@ -91,5 +91,5 @@ def test_no_value_is_added_or_removed_and_no_limit_is_below_its_request(
 
 @pytest.mark.parametrize("name", ["cpu", "memory"])
 def test_a_request_of_nothing_has_no_ratio(name: str) -> None:
-    found = as_stated(pod(Requirements({name: 0}, {name: 5000})), {"app": APP, "proxy": PROXY})
-    assert found[WHOLE_POD].limits[name] >= found[WHOLE_POD].requests[name]
+    stated = as_stated(pod(Requirements({name: 0}, {name: 5000})), {"app": APP, "proxy": PROXY})
+    assert stated[WHOLE_POD].limits[name] >= stated[WHOLE_POD].requests[name]

@@ -103,11 +103,11 @@ class TestNeighbours:
 
     def test_the_first_of_a_group_starts_it_and_the_others_join(self) -> None:
         friendly = pod(spec={"affinity": {"podAffinity": {REQUIRED: [term()]}}})
-        found = fit(friendly, 9, Occupancy(hosts(2), []))
-        assert dict(found.placed) == {"n0": 8}
-        assert found.refused["pod affinity"] == 1
+        result = fit(friendly, 9, Occupancy(hosts(2), []))
+        assert dict(result.placed) == {"n0": 8}
+        assert result.refused["pod affinity"] == 1
 
-    def test_affinity_to_somebody_who_is_nowhere_finds_no_node(self) -> None:
+    def test_affinity_to_a_pod_that_does_not_run_finds_no_node(self) -> None:
         lonely = pod(
             spec={"affinity": {"podAffinity": {REQUIRED: [term(labelSelector={"matchLabels": {"app": "db"}})]}}}
         )
@@ -133,7 +133,7 @@ class TestNeighbours:
         assert fit(pod(), 1, Occupancy(hosts(1), [resident("n0", placement=far)])).count == placed
 
     def test_a_fleet_in_which_each_workload_spreads_its_pods_is_placed_in_a_moment(self) -> None:
-        """Each pod once was compared with the pods of every namespace, and each node counted: 2.4 s for this many."""
+        """Comparing each pod with the pods of every namespace took 2.4 s for this many."""
         spec = {"affinity": {"podAntiAffinity": {REQUIRED: [term()]}}, "containers": [{"name": "a"}]}
         fleet = [
             pod_of({"metadata": {"namespace": f"t{i}", "labels": {"app": "web"}}, "spec": spec}) for i in range(200)
@@ -141,11 +141,11 @@ class TestNeighbours:
         there = [resident(f"n{i % 300}", "1m", placement=fleet[i % 200].placement) for i in range(3_000)]
         occupancy = Occupancy(hosts(300, pods="500"), there)
         began = process_time()
-        assert all(fit(one, 3, occupancy).count == 3 for one in fleet)
+        assert all(fit(template, 3, occupancy).count == 3 for template in fleet)
         assert process_time() - began < 1
 
     def test_a_workload_that_spreads_over_a_thousand_nodes_is_placed_in_a_moment(self) -> None:
-        """Each pod looked at all nodes before its own, and each of those counted all domains: 12 s for this many."""
+        """Counting all domains for each node before a pod's own took 12 s for this many."""
         rule = {"maxSkew": 1, "topologyKey": "host", "whenUnsatisfiable": "DoNotSchedule", "labelSelector": SAME_APP}
         occupancy = Occupancy(hosts(1_000), [])
         began = process_time()
@@ -157,10 +157,10 @@ REQUEST = {"cpu": 2000, "memory": 2**30}
 
 
 class TestPreemption:
-    def victims(self, one: Pod, *residents: Resident, count: int = 1) -> list[list[str]]:
-        """Names of the pods that go for each of so many new ones, by node."""
-        there = [(each, [of for of in residents if of.node == each.name]) for each in hosts(2)]
-        return [[of.name for of in each.victims] for each in preemptions(one, REQUEST, there, count)]
+    def victims(self, newcomer: Pod, *residents: Resident, count: int = 1) -> list[list[str]]:
+        """Names of the pods that are preempted on two nodes, for each of `count` new pods."""
+        there = [(each, [pod for pod in residents if pod.node == each.name]) for each in hosts(2)]
+        return [[victim.name for victim in each.victims] for each in preemptions(newcomer, REQUEST, there, count)]
 
     def test_nobody_of_the_same_priority_goes(self) -> None:
         assert self.victims(pod(priority=5), resident("n0", cpu="4", priority=5)) == []
@@ -177,14 +177,14 @@ class TestPreemption:
         assert self.victims(pod(priority=100), *full) == [["p3"]]
 
     def test_one_after_the_other_until_no_pod_of_lower_priority_is_left(self) -> None:
-        """Two new pods take the place of one of four cores, which is gone by then."""
+        """Two new pods take the place of a pod of four cores, which is preempted once."""
         full = [resident("n0", cpu="4", priority=9, name="p9"), resident("n1", cpu="2", name="a")]
         low = resident("n1", cpu="2", name="b")
         assert self.victims(pod(priority=100), *full, low, count=9) == [["b"], ["a"], ["p9"]]
 
     def test_of_a_large_cluster_only_the_node_that_has_changed_is_looked_at_again(self) -> None:
-        """Every node with all of its pods was looked at for each preemption, for 7 s."""
-        there = [(one, [resident(one.name, "100m", name=str(i)) for i in range(40)]) for one in hosts(500)]
+        """Reading every node with all of its pods for each preemption took 7 s."""
+        there = [(host, [resident(host.name, "100m", name=str(i)) for i in range(40)]) for host in hosts(500)]
         began = process_time()
         assert len(preemptions(pod(priority=100), REQUEST, there, 20)) == 20
         assert process_time() - began < 2
@@ -209,7 +209,7 @@ class TestManifests:
         ],
     )
     def test_an_object_of_another_form_is_named(self, read: Callable[[dict[str, Any]], Any], part: Any) -> None:
-        """A file of objects may be written by hand; one odd object is left out, and said."""
+        """A file of objects may be written by hand; an odd object is left out and named."""
         with pytest.raises(ManifestError, match="odd"):
             read({"metadata": {"name": "odd"}, **part})
 

@@ -1,4 +1,4 @@
-"""What an in-place resize may not change besides cpu and memory."""
+"""An in-place resize may change cpu and memory, and nothing else."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def pod(resources: Requirements, policy: Mapping[str, str], *, init: tuple[Conta
 
 
 def rules(old: Pod, new: Pod) -> list[str]:
-    return [one.rule for one in resize(old, new).refusals]
+    return [refusal.rule for refusal in resize(old, new).refusals]
 
 
 @pytest.mark.parametrize(("before", "after"), [({}, RESTARTS), (RESTARTS, {}), (RESTARTS, ON_THE_SPOT)])
 def test_a_resize_policy_is_immutable(before: Mapping[str, str], after: Mapping[str, str]) -> None:
-    one = block("1", "1Gi")
-    assert rules(pod(one, before), pod(one, after)) == ["resizePolicy"]
-    assert rules(pod(one, before), pod(block("2", "1Gi"), after)) == ["resizePolicy"]
+    resources = block("1", "1Gi")
+    assert rules(pod(resources, before), pod(resources, after)) == ["resizePolicy"]
+    assert rules(pod(resources, before), pod(block("2", "1Gi"), after)) == ["resizePolicy"]
 
 
 def test_the_policy_is_looked_at_before_the_resource() -> None:
@@ -46,11 +46,11 @@ def test_a_policy_that_says_what_is_the_default_is_no_change() -> None:
 
 def test_the_policy_of_an_init_container_is_immutable_too() -> None:
     init = Container("setup", block("1"))
-    old, new = (pod(block("1"), {}, init=(one,)) for one in (init, replace(init, resize_policy=RESTARTS)))
+    old, new = (pod(block("1"), {}, init=(container,)) for container in (init, replace(init, resize_policy=RESTARTS)))
     assert rules(old, new) == ["resizePolicy"]
 
 
 def test_an_init_container_does_not_become_a_sidecar() -> None:
     init = Container("setup", block("1"))
-    old, new = (pod(block("1"), {}, init=(one,)) for one in (init, replace(init, sidecar=True)))
+    old, new = (pod(block("1"), {}, init=(container,)) for container in (init, replace(init, sidecar=True)))
     assert rules(old, new) == ["resource"]

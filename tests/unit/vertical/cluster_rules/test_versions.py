@@ -1,4 +1,4 @@
-"""What differs between 1.36 and 1.37, and between older servers; the vectors are about 1.37."""
+"""Rules that differ between 1.36, 1.37 and older servers; the vectors are about 1.37."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ class TestPodLevelDefaults:
     LEVEL = Requirements({"cpu": 2000}, {})
 
     def test_since_1_37_a_missing_limit_follows_where_every_container_has_one(self) -> None:
-        one = replace(pod(guaranteed("1", "1Gi")), pod_level=self.LEVEL)
-        level = defaulted(one, V1_37).pod_level
+        with_level = replace(pod(guaranteed("1", "1Gi")), pod_level=self.LEVEL)
+        level = defaulted(with_level, V1_37).pod_level
         assert level is not None
         assert level.limits == {"cpu": 2000, "memory": 2**30 * 1000}
         assert level.requests == {"cpu": 2000, "memory": 2**30 * 1000}
 
     def test_until_1_36_a_block_without_limits_is_left_alone(self) -> None:
-        one = replace(pod(guaranteed("1", "1Gi")), pod_level=self.LEVEL)
-        assert defaulted(one, V1_36).pod_level == self.LEVEL
+        with_level = replace(pod(guaranteed("1", "1Gi")), pod_level=self.LEVEL)
+        assert defaulted(with_level, V1_36).pod_level == self.LEVEL
 
     def test_until_1_36_requests_follow_the_containers_and_then_the_limits(self) -> None:
         limited = Requirements({}, {"cpu": 4000, "memory": 2**31 * 1000})
@@ -58,18 +58,18 @@ class TestPodLevelDefaults:
         assert level.requests == {"cpu": 1000, "memory": 2**31 * 1000}
 
     def test_servers_that_do_not_know_the_block_ignore_it(self) -> None:
-        one = replace(pod(block("1")), pod_level=self.LEVEL)
-        assert pod_requests(one, V1_33) == {"cpu": 1000}
+        with_level = replace(pod(block("1")), pod_level=self.LEVEL)
+        assert pod_requests(with_level, V1_33) == {"cpu": 1000}
 
 
 def test_an_empty_pod_level_block_made_a_pod_best_effort_until_1_36() -> None:
-    one = replace(pod(guaranteed("1", "1Gi")), pod_level=Requirements())
-    assert computed_qos(one, V1_36) is QosClass.BEST_EFFORT
-    assert computed_qos(one, V1_37) is QosClass.GUARANTEED
+    empty_level = replace(pod(guaranteed("1", "1Gi")), pod_level=Requirements())
+    assert computed_qos(empty_level, V1_36) is QosClass.BEST_EFFORT
+    assert computed_qos(empty_level, V1_37) is QosClass.GUARANTEED
 
 
 class TestResizedPods:
-    """Two containers, each allocated what the other one asks for."""
+    """A pod of two containers, each allocated the request of the other one."""
 
     def pod(self, **status: str) -> Pod:
         containers = (Container("a", block("1")), Container("b", block("2")))
@@ -93,16 +93,16 @@ class TestResizedPods:
 
     def test_until_1_36_the_status_of_an_ordinary_init_container_does_not_count(self) -> None:
         reported = {"i": ContainerStatus({"cpu": 5000}, None, {"cpu": 5000}, has_resources=True)}
-        one = Pod((Container("a", block("1")),), (Container("i", block("2")),), status=PodStatus(reported))
-        assert pod_requests(one, V1_36, status=True) == {"cpu": 2000}
-        assert pod_requests(one, V1_37, status=True) == {"cpu": 5000}
+        pod = Pod((Container("a", block("1")),), (Container("i", block("2")),), status=PodStatus(reported))
+        assert pod_requests(pod, V1_36, status=True) == {"cpu": 2000}
+        assert pod_requests(pod, V1_37, status=True) == {"cpu": 5000}
 
 
 class TestResizes:
     LEVEL = Requirements({"cpu": 4000}, {"cpu": 4000})
 
     def test_no_server_before_1_33_resizes(self) -> None:
-        assert [one.rule for one in resize(pod(), pod(block("1", "1Gi")), V1_32).refusals] == ["version"]
+        assert [refusal.rule for refusal in resize(pod(), pod(block("1", "1Gi")), V1_32).refusals] == ["version"]
 
     def test_pods_with_a_block_of_their_own_since_1_36(self) -> None:
         old, new = (replace(pod(block(cpu, "1Gi")), pod_level=self.LEVEL) for cpu in ("1", "2"))
@@ -111,7 +111,7 @@ class TestResizes:
 
     def test_a_client_that_does_not_know_the_block_cannot_lose_it_since_1_37(self) -> None:
         old = replace(pod(block("1", "1Gi")), pod_level=self.LEVEL)
-        assert [one.rule for one in resize(old, pod(block("2", "1Gi")), V1_36).refusals][:1] == ["removal"]
+        assert [refusal.rule for refusal in resize(old, pod(block("2", "1Gi")), V1_36).refusals][:1] == ["removal"]
         assert resize(old, pod(block("2", "1Gi")), V1_37).allowed
 
     def test_ordinary_init_containers_since_1_36(self) -> None:
@@ -121,9 +121,9 @@ class TestResizes:
 
     def test_static_pods_never(self) -> None:
         old = replace(pod(), static=True)
-        assert [one.rule for one in resize(old, replace(pod(block("1", "1Gi")), static=True), V1_37).refusals] == [
-            "static"
-        ]
+        assert [
+            refusal.rule for refusal in resize(old, replace(pod(block("1", "1Gi")), static=True), V1_37).refusals
+        ] == ["static"]
 
     def test_containers_stay_who_they_are(self) -> None:
-        assert [one.rule for one in resize(pod(), pod(name="other"), V1_37).refusals] == ["containers"]
+        assert [refusal.rule for refusal in resize(pod(), pod(name="other"), V1_37).refusals] == ["containers"]

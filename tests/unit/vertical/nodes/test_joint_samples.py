@@ -18,15 +18,15 @@ def noise(count: int, days: int = 40) -> np.ndarray:
 
 
 def test_a_season_that_all_share_is_no_dependence() -> None:
-    """Everybody peaks at noon; what is left after that is each one's own."""
+    """Both workloads peak at noon; the rest of their usage is independent."""
     season = np.tile(1 + 5 * np.sin(np.arange(DAY) / DAY * np.pi), 40)
     ranks = past_ranks(noise(2) * season, DAY, 1)
     assert abs(np.corrcoef(ranks)[0, 1]) < 0.1
 
 
 def test_workloads_that_move_together_keep_their_ranks_together() -> None:
-    one = noise(1)
-    ranks = past_ranks(np.vstack([one, 3 * one]), DAY, 1)
+    usage = noise(1)
+    ranks = past_ranks(np.vstack([usage, 3 * usage]), DAY, 1)
     assert np.allclose(ranks[0], ranks[1])
 
 
@@ -59,7 +59,7 @@ def test_an_unknown_dependence_is_taken_as_all_at_once_and_says_so() -> None:
     assert (total.samples, total.dependence) == (0, 1.0)
 
 
-def test_one_day_tells_nothing() -> None:
+def test_a_single_day_has_no_ranks() -> None:
     assert past_ranks(np.ones((2, DAY)), DAY, 1).shape == (2, 0)
 
 

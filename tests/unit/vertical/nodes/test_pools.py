@@ -25,7 +25,7 @@ def member(workload: str = WEB, cpu: str = "1", *, replicas: int = 2, per_pod: f
 
 
 def window(*demand: tuple[str, float, float], later: int = 0, size: int = 100) -> DemandWindow:
-    """Each workload's cores between the two values, the high ones all at once; memory is a GiB a core."""
+    """A window in which each workload's cores rise from its first value to its second; memory is a GiB a core."""
     cpu = np.array([np.linspace(low, high, size) for _, low, high in demand])
     begin = NOON + later * QUARTER
     return DemandWindow(begin, begin + QUARTER, tuple(name for name, _, _ in demand), cpu, cpu * GIB)
@@ -53,23 +53,23 @@ class TestPools:
             node("b", labels={"karpenter.sh/nodepool": "web"}),
             node("c"),
         ]
-        assert [(one.name, len(one.nodes)) for one in pools_of(nodes)] == [("nodes", 1), ("spot", 1), ("web", 1)]
+        assert [(pool.name, len(pool.nodes)) for pool in pools_of(nodes)] == [("nodes", 1), ("spot", 1), ("web", 1)]
 
     def test_pools_of_one_name_or_of_long_names_have_headroom_of_their_own(self) -> None:
-        """A NodePool of Karpenter may be called as a node group is; names of node groups end in what differs."""
+        """A NodePool of Karpenter may have the name of a node group; long names may differ in the last sign only."""
         long = "shop-production-general-purpose-eu-central-1"
         groups = [{"eks.amazonaws.com/nodegroup": name} for name in ("default", f"{long}a", f"{long}b")]
-        found = pools_of(
-            [node(str(i), labels=one) for i, one in enumerate([{"karpenter.sh/nodepool": "default"}, *groups])]
+        pools = pools_of(
+            [node(str(i), labels=labels) for i, labels in enumerate([{"karpenter.sh/nodepool": "default"}, *groups])]
         )
-        made = [buffers(Headroom(one.name, 1, 1.0, GIB, None, ""), one)[0] for one in found]
-        assert len({one.name for one in found}) == len({one["metadata"]["name"] for one in made}) == 4
-        assert [one["template"]["spec"]["nodeSelector"] for one in made] == [
-            {one.label: one.nodes[0].labels[one.label]} for one in found
+        made = [buffers(Headroom(pool.name, 1, 1.0, GIB, None, ""), pool)[0] for pool in pools]
+        assert len({pool.name for pool in pools}) == len({template["metadata"]["name"] for template in made}) == 4
+        assert [template["template"]["spec"]["nodeSelector"] for template in made] == [
+            {pool.label: pool.nodes[0].labels[pool.label]} for pool in pools
         ]
-        assert all(len(one["metadata"]["labels"]["forecaster/pool"]) <= LABEL_MAX for one in made)
+        assert all(len(template["metadata"]["labels"]["forecaster/pool"]) <= LABEL_MAX for template in made)
 
-    def test_a_workload_is_at_home_where_most_of_its_pods_are(self) -> None:
+    def test_the_home_of_a_workload_is_the_pool_with_most_of_its_pods(self) -> None:
         both = pools_of([node("a", labels={"karpenter.sh/nodepool": "spot"}), node("b")])
         pods = [resident("a", workload=WEB), resident("a", workload=WEB), resident("b", workload=WEB)]
         assert homes_of(pods, both) == {WEB: "spot"}
@@ -86,13 +86,13 @@ class TestPacking:
         assert pack(pool(), [(member(), 7)], [daemon], LATEST_SERVER).new_nodes == 2
 
     def test_a_pod_that_no_node_takes_is_homeless(self) -> None:
-        found = pack(pool(), [(member(cpu="5"), 2)], [], LATEST_SERVER)
-        assert (found.new_nodes, found.unplaced) == (0, 2)
+        packing = pack(pool(), [(member(cpu="5"), 2)], [], LATEST_SERVER)
+        assert (packing.new_nodes, packing.unplaced) == (0, 2)
 
     def test_a_workload_that_needs_a_thousand_nodes_is_packed_in_a_moment(self) -> None:
-        """Each new node was a reason to look at all others again: 12 s, and eight windows of a day in a cycle."""
+        """Reading all nodes again for each new one took 12 s, for each of eight windows of a cycle."""
         nodes = [node(f"n{i}") for i in range(1_000)]
-        full = [resident(one.name, "4", workload=BATCH) for one in nodes]
+        full = [resident(host.name, "4", workload=BATCH) for host in nodes]
         began = process_time()
         assert pack(pool(*nodes), [(member(cpu="4"), 2_000)], full, LATEST_SERVER).new_nodes == 1_000
         assert process_time() - began < 3
@@ -100,21 +100,21 @@ class TestPacking:
 
 class TestAhead:
     def test_nodes_are_needed_when_the_replicas_come(self) -> None:
-        """8 cores at half a core a pod are 16 pods of one core: four nodes of four cores."""
+        """Eight cores at half a core a pod are 16 pods of one core: four nodes of four cores."""
         quiet, busy = window((WEB, 0.5, 1.0)), window((WEB, 7.0, 8.0), later=1)
         pods = [on("n1", WEB), on("n1", WEB)]
-        found = ahead(quiet, busy, pool=pool(), members=[member()], residents=pods)
-        assert found.peak is not None
-        assert found.peak.begin == NOON + QUARTER
-        assert found.nodes_needed == 4
+        forecast = ahead(quiet, busy, pool=pool(), members=[member()], residents=pods)
+        assert forecast.peak is not None
+        assert forecast.peak.begin == NOON + QUARTER
+        assert forecast.nodes_needed == 4
 
     def test_requested_now_and_used_ahead(self) -> None:
-        found = ahead(
+        forecast = ahead(
             window((WEB, 1.0, 1.0)), pool=pool(), members=[member()], residents=[on("n1", WEB), on("n1", WEB)]
         )
-        assert (found.requested_cpu, found.allocatable_cpu) == (2.0, 4.0)
-        assert found.windows[0].used_cpu.value == pytest.approx(1.0)
-        assert found.windows[0].requested_cpu.value == 2.0
+        assert (forecast.requested_cpu, forecast.allocatable_cpu) == (2.0, 4.0)
+        assert forecast.windows[0].used_cpu.value == pytest.approx(1.0)
+        assert forecast.windows[0].requested_cpu.value == 2.0
 
     def test_workloads_that_do_not_peak_together_need_fewer_nodes(self) -> None:
         up, down = np.linspace(1.0, 8.0, 100), np.linspace(8.0, 1.0, 100)
@@ -127,22 +127,22 @@ class TestAhead:
         )
 
     def test_a_workload_without_a_forecast_stays_and_is_named(self) -> None:
-        found = ahead(window((WEB, 1.0, 1.0)), pool=pool(), members=[member(), member(BATCH, replicas=3)])
-        assert found.unforecast == (BATCH,)
-        assert found.windows[0].requested_cpu.value == 5.0
+        forecast = ahead(window((WEB, 1.0, 1.0)), pool=pool(), members=[member(), member(BATCH, replicas=3)])
+        assert forecast.unforecast == (BATCH,)
+        assert forecast.windows[0].requested_cpu.value == 5.0
 
     def test_pods_of_nobody_that_is_forecast_count_as_they_are(self) -> None:
         daemon = resident("n1", "500m", daemon=True)
-        found = ahead(window((WEB, 1.0, 1.0)), pool=pool(), members=[member()], residents=[daemon])
-        assert found.windows[0].requested_cpu.value == 2.5
+        forecast = ahead(window((WEB, 1.0, 1.0)), pool=pool(), members=[member()], residents=[daemon])
+        assert forecast.windows[0].requested_cpu.value == 2.5
 
 
 class TestHeadroom:
     def test_placeholders_are_what_will_be_requested_beyond_now(self) -> None:
         pods = [on("n1", WEB), on("n1", WEB)]
-        found = ahead(window((WEB, 2.0, 2.0), later=1), pool=pool(), members=[member()], residents=pods)
-        wanted = headroom(found, NOON + QUARTER)
-        assert (wanted.replicas, wanted.cpu) == (2, 1.0)
+        forecast = ahead(window((WEB, 2.0, 2.0), later=1), pool=pool(), members=[member()], residents=pods)
+        placeholders = headroom(forecast, NOON + QUARTER)
+        assert (placeholders.replicas, placeholders.cpu) == (2, 1.0)
 
     @pytest.mark.parametrize(
         "blocked",
@@ -150,22 +150,22 @@ class TestHeadroom:
         ids=["kept out by a quota", "scaled to zero, beside an HPA with a minimum"],
     )
     def test_replicas_that_never_come_keep_nothing_warm(self, blocked: Member) -> None:
-        """What an owner states is no demand: placeholders for it would make the autoscaler add nodes."""
+        """Replicas that an owner states are no demand; placeholders for them would make the autoscaler add nodes."""
         pods = [on("n1", WEB), on("n1", BATCH), on("n1", BATCH)]
         busy = window((WEB, 0.1, 0.1), (BATCH, 2.0, 2.0), later=1)
-        found = ahead(busy, pool=pool(), members=[blocked, member(BATCH)], residents=pods)
-        assert headroom(found, NOON + QUARTER).replicas == 2
+        forecast = ahead(busy, pool=pool(), members=[blocked, member(BATCH)], residents=pods)
+        assert headroom(forecast, NOON + QUARTER).replicas == 2
 
     def test_windows_that_begin_later_are_not_kept_warm_yet(self) -> None:
-        found = ahead(
+        forecast = ahead(
             window((WEB, 2.0, 2.0), later=4), pool=pool(), members=[member()], residents=[on("n1", WEB), on("n1", WEB)]
         )
-        assert headroom(found, NOON + QUARTER).replicas == 0
+        assert headroom(forecast, NOON + QUARTER).replicas == 0
 
     def test_the_manifest_tolerates_the_pool_and_yields_to_everybody(self) -> None:
         tainted = node("a", labels={"karpenter.sh/nodepool": "Spot_1"}, taint="spot")
-        found = ahead(window((WEB, 2.0, 2.0)), pool=pool(tainted), members=[member()])
-        priority, deployment = manifests(headroom(found, NOON), found.pool, "pause")
+        forecast = ahead(window((WEB, 2.0, 2.0)), pool=pool(tainted), members=[member()])
+        priority, deployment = manifests(headroom(forecast, NOON), forecast.pool, "pause")
         template = deployment["spec"]["template"]["spec"]
         assert priority["value"] == -10
         assert deployment["metadata"]["name"] == "forecaster-headroom-spot-1"
@@ -176,8 +176,8 @@ class TestHeadroom:
     def test_a_buffer_has_the_size_and_the_pool_of_the_placeholders_and_no_priority(self) -> None:
         tainted = node("a", labels={"karpenter.sh/nodepool": "Spot_1"}, taint="spot")
         pods = [on("a", WEB), on("a", WEB)]
-        found = ahead(window((WEB, 3.0, 3.0)), pool=pool(tainted), members=[member()], residents=pods)
-        template, buffer = buffers(headroom(found, NOON), found.pool)
+        forecast = ahead(window((WEB, 3.0, 3.0)), pool=pool(tainted), members=[member()], residents=pods)
+        template, buffer = buffers(headroom(forecast, NOON), forecast.pool)
         pod = template["template"]["spec"]
         assert buffer["spec"] == {"podTemplateRef": {"name": "forecaster-headroom-spot-1"}, "replicas": 4}
         assert pod["containers"][0]["resources"] == {"requests": {"cpu": "1", "memory": "1Gi"}}
@@ -190,23 +190,23 @@ class TestPressure:
         growing = resident("n1", memory="1Gi", workload=WEB, name="web-1", memory_bytes=8 * GIB)
         calm = resident("n1", memory="4Gi", workload=BATCH, name="batch-1", memory_bytes=3 * GIB)
         quiet = resident("n2", memory="4Gi", workload=BATCH, name="batch-2", memory_bytes=3 * GIB)
-        found = pressures(
+        pressured = pressures(
             [node("n2"), node("n1")], [growing, calm, quiet], {WEB: 8 * GIB, BATCH: 6 * GIB}, window((WEB, 8.0, 20.0))
         )
-        assert [one.node for one in found] == ["n1", "n2"]
-        assert found[0].risk == pytest.approx(0.58, abs=0.02)
-        assert found[0].first == ("web-1", "batch-1")
-        assert found[1].risk == 0.0
+        assert [pressure.node for pressure in pressured] == ["n1", "n2"]
+        assert pressured[0].risk == pytest.approx(0.58, abs=0.02)
+        assert pressured[0].first == ("web-1", "batch-1")
+        assert pressured[1].risk == 0.0
 
     def test_a_node_that_nobody_measures_is_left_out(self) -> None:
         assert pressures([node()], [resident(workload=WEB)], {WEB: GIB}, window((WEB, 1.0, 1.0))) == []
 
 
 def test_ranks_of_the_past_make_windows() -> None:
-    """The whole way from history to nodes, in one breath."""
+    """Histories become ranks, samples, a window of demand and at last a number of nodes."""
     past = np.random.default_rng(2).lognormal(0, 0.4, (2, 14 * 24))
     cpu = samples((0.1, 0.5, 0.9), np.array([[1.0, 2.0, 6.0], [1.0, 2.0, 6.0]]), past_ranks(past, 24, 1))
-    one = DemandWindow(NOON, NOON + QUARTER, (WEB, BATCH), cpu, cpu * GIB)
-    found = ahead(one, pool=pool(), members=[member(WEB), member(BATCH)])
-    assert found.windows[0].requested_cpu.independent <= found.windows[0].requested_cpu.value
-    assert found.nodes_needed >= 4
+    demand = DemandWindow(NOON, NOON + QUARTER, (WEB, BATCH), cpu, cpu * GIB)
+    forecast = ahead(demand, pool=pool(), members=[member(WEB), member(BATCH)])
+    assert forecast.windows[0].requested_cpu.independent <= forecast.windows[0].requested_cpu.value
+    assert forecast.nodes_needed >= 4

@@ -16,13 +16,13 @@ SAME_WORKLOAD = Donor("shop", "web:1", "web", "app", cpu=0.4)
 OTHER = Donor("shop", "web:9", "else", "app", cpu=0.3)
 ELSEWHERE = [replace(SAME_IMAGE, namespace=f"team-{number}", cpu=0.3) for number in range(4)]
 TENANT = [replace(SAME_IMAGE, namespace="tenant", cpu=500.0, workload=f"w{number}") for number in range(9)]
-"""A tenant that runs the image everybody runs, in nine huge pods."""
+"""A tenant runs a popular image in nine huge pods."""
 
 
 def lent(*donors: Donor) -> tuple[float, str]:
-    """Cores, and by what."""
-    found = Donors.of(donors).sizes(NEW).get("cpu")
-    return (found.size, found.by) if found else (0.0, "")
+    """Cores that these donors lend to the new container, and the kind of the donors."""
+    loan = Donors.of(donors).sizes(NEW).get("cpu")
+    return (loan.size, loan.by) if loan else (0.0, "")
 
 
 def test_the_same_image_is_the_nearest_donor() -> None:
@@ -49,15 +49,15 @@ def test_a_container_without_a_size_lends_none() -> None:
     assert lent(NEW) == (0.0, "")
 
 
-def test_one_donor_says_little() -> None:
-    one, many = donor_size([0.5], "image"), donor_size([0.5] * 20, "image")
-    assert one is not None
+def test_a_single_donor_is_weak_evidence() -> None:
+    single, many = donor_size([0.5], "image"), donor_size([0.5] * 20, "image")
+    assert single is not None
     assert many is not None
-    assert one.size > many.size > 0.5
-    assert one.high / one.low > many.high / many.low
+    assert single.size > many.size > 0.5
+    assert single.high / single.low > many.high / many.low
 
 
-def test_donors_that_differ_say_less() -> None:
+def test_donors_that_differ_are_weaker_evidence() -> None:
     alike, different = donor_size([0.5, 0.5, 0.5], "image"), donor_size([0.1, 0.5, 2.5], "image")
     assert alike is not None
     assert different is not None
@@ -66,11 +66,11 @@ def test_donors_that_differ_say_less() -> None:
 
 @pytest.mark.parametrize("sizes", [[0.01, 1.0], [0.1, 0.1, 0.1, 1.0]], ids=["two", "one of four"])
 def test_donors_that_differ_much_lend_no_more_than_the_largest_alone(sizes: list[float]) -> None:
-    """Of 10m and one core, the quantile of the fitted distribution is 16 cores."""
-    found, largest = donor_size(sizes, "image"), donor_size([1.0], "image")
-    assert found is not None
+    """For donors of 10m and one core, the quantile of the fitted distribution would be 16 cores."""
+    chosen, largest = donor_size(sizes, "image"), donor_size([1.0], "image")
+    assert chosen is not None
     assert largest is not None
-    assert found.size < largest.size + 1e-9 < 2
+    assert chosen.size < largest.size + 1e-9 < 2
 
 
 def test_without_sizes_nothing_is_invented() -> None:
@@ -78,14 +78,14 @@ def test_without_sizes_nothing_is_invented() -> None:
 
 
 def test_only_containers_that_may_lend_to_a_new_one_are_looked_at() -> None:
-    """One new container made donors of all 200,000 of a fleet, for two seconds in each cycle."""
+    """Making donors of all 200,000 containers of a fleet took two seconds in each cycle."""
     new, like, other = (WorkloadId(name, "Deployment", name) for name in ("new", "like", "other"))
     images = {ContainerId(new, "app"): "web", ContainerId(like, "main"): "web", ContainerId(other, "app"): "db"}
     half = ChosenSize(0.5, None, None, None, 0.0)
-    asked: list[str] = []
+    queried: list[str] = []
 
     def alike(id_: WorkloadId) -> str:
-        asked.append(id_.name)
+        queried.append(id_.name)
         return id_.name
 
     fresh = {new: (ContainerSizing("app", Resources(), days=0.1),)}
@@ -93,4 +93,4 @@ def test_only_containers_that_may_lend_to_a_new_one_are_looked_at() -> None:
         id_: (ContainerSizing(name, Resources(), half, days=1.0),) for id_, name in ((like, "main"), (other, "app"))
     }
     assert with_donors(fresh, known, ContainerFacts(images), Policies(Policy()), alike) == fresh
-    assert asked == ["new", "like"]
+    assert queried == ["new", "like"]

@@ -1,4 +1,4 @@
-"""CPU of containers whose past is known; cores, two weeks of five-minute points."""
+"""CPU sizes of containers with two weeks of usage, in cores at five-minute points."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def sizes(cpu: np.ndarray, policy: VerticalPolicy = FREE, *, growth: float = 1.0
 
 
 def bursts(share: float, low: float = 0.1, high: float = 2.0) -> np.ndarray:
-    """So large a share of every day is spent at the high level."""
+    """Usage that is at the high level for this share of every day."""
     day = np.where(np.arange(POINTS) < share * POINTS, high, low)
     return np.tile(day, DAYS)
 
@@ -62,14 +62,14 @@ def test_a_load_that_grows_grows_the_request() -> None:
 
 class TestLimit:
     def test_keeps_its_ratio(self) -> None:
-        kept = VerticalPolicy(change_price=0)
-        assert sizes(np.full(DAYS * POINTS, 0.5), kept, cpu_request=1, cpu_limit=3).limit[0] == pytest.approx(1.5)
+        policy = VerticalPolicy(change_price=0)
+        assert sizes(np.full(DAYS * POINTS, 0.5), policy, cpu_request=1, cpu_limit=3).limit[0] == pytest.approx(1.5)
 
     def test_that_is_absent_stays_absent(self) -> None:
         assert np.isnan(sizes(np.full(DAYS * POINTS, 0.5), VerticalPolicy(), cpu_request=1).limit[0])
 
     def test_cuts_off_no_more_than_the_target(self) -> None:
-        """Uniform from 0 to 2: above x lies (1 - x/2)^2 of the core-hours, which is 1 % at 1.8."""
+        """If usage is uniform from 0 to 2, (1 - x/2)^2 of the core-hours lie above x, which is 1 % at 1.8."""
         target = VerticalPolicy(change_price=0, cpu_limit="throttle-target", throttle_target=0.01, throttle_price=0.1)
         assert sizes(UNIFORM, target).limit[0] == pytest.approx(1.8, abs=0.05)
 

@@ -1,4 +1,4 @@
-"""Replicas and size together: ten cores of load, and pods that take a quarter of a core and half a GiB idle."""
+"""Replicas and size together, for ten cores of load; an idle pod takes a quarter of a core and half a GiB."""
 
 from __future__ import annotations
 
@@ -41,22 +41,22 @@ def test_pods_that_cost_something_by_themselves_are_few_and_large() -> None:
 
 
 def test_an_hpa_that_allows_two_billion_pods_is_answered_at_once() -> None:
-    """What one pod was seen to carry bounds the counts that are looked at."""
+    """The loads that a pod is known to carry bound the counts that are compared."""
     assert chosen(bounds=JointBounds(1, 2**31 - 1, least_load=0.5, most_load=2.0)).replicas == 5
 
 
 def test_a_cluster_that_refuses_every_size_is_not_asked_for_each_count() -> None:
-    """A namespace in which nothing is allowed was asked for 15,000 counts of one workload, 33 ms each."""
-    asked: list[int] = []
+    """Asking about 15,000 counts of one workload took 33 ms each in a namespace that allows nothing."""
+    counts: list[int] = []
 
     def refusal(plan: SizePlan) -> str:
-        asked.append(plan.replicas)
+        counts.append(plan.replicas)
         return f"{plan.replicas} are too many"
 
     bounds = JointBounds(1, 2**31 - 1, least_load=0.25, most_load=1.0)
-    found = joint_choice(all_day(5000.0), MODEL, bounds, COSTS, 4, refusal)
-    assert found == Infeasible("5000 are too many")
-    assert len(asked) < 250
+    choice = joint_choice(all_day(5000.0), MODEL, bounds, COSTS, 4, refusal)
+    assert choice == Infeasible("5000 are too many")
+    assert len(counts) < 250
 
 
 def test_dear_starts_keep_the_count() -> None:
@@ -90,27 +90,27 @@ LEAN = replace(MODEL, base_cpu=0.0, base_memory=0.01 * GIB)
 
 
 def test_small_pods_follow_a_quiet_night() -> None:
-    """Two large pods are idle all night; many small ones cost next to nothing each and go."""
+    """Two large pods would be idle all night; small ones cost little to start and are removed."""
     plan = joint_choice(DAY_AND_NIGHT, LEAN, BOUNDS, COSTS, 4)
     assert isinstance(plan, SizePlan)
     assert plan.replicas == 20
     assert plan.least == 2
 
 
-def test_starts_that_cost_something_speak_for_fewer_and_larger_ones() -> None:
+def test_starts_that_cost_something_speak_for_fewer_and_larger_pods() -> None:
     dear = joint_choice(DAY_AND_NIGHT, LEAN, BOUNDS, replace(COSTS, pod_start=20.0), 2)
     assert isinstance(dear, SizePlan)
     assert dear.replicas < 20
 
 
-def test_a_pod_is_not_given_more_than_one_has_been_seen_to_carry() -> None:
+def test_a_pod_is_not_given_more_than_a_pod_is_known_to_carry() -> None:
     assert chosen(bounds=replace(BOUNDS, most_load=2.0)).replicas == 5
 
 
-def test_where_no_count_gives_a_pod_such_a_load_that_is_told() -> None:
-    found = joint_choice(all_day(10.0), MODEL, replace(BOUNDS, most_load=0.1), COSTS, 4)
-    assert isinstance(found, Infeasible)
-    assert "no count from 2 to 20" in found.reason
+def test_where_no_count_gives_a_pod_such_a_load_it_is_infeasible() -> None:
+    choice = joint_choice(all_day(10.0), MODEL, replace(BOUNDS, most_load=0.1), COSTS, 4)
+    assert isinstance(choice, Infeasible)
+    assert "no count from 2 to 20" in choice.reason
 
 
 def test_an_hpa_that_may_go_to_zero_still_has_a_pod_at_the_peak() -> None:
@@ -118,7 +118,9 @@ def test_an_hpa_that_may_go_to_zero_still_has_a_pod_at_the_peak() -> None:
 
 
 def test_what_the_cluster_refuses_gives_way_to_the_next_cheapest() -> None:
-    plan = joint_choice(all_day(10.0), MODEL, BOUNDS, COSTS, 4, lambda one: "LimitRange" if one.cpu > 3.0 else "")
+    plan = joint_choice(
+        all_day(10.0), MODEL, BOUNDS, COSTS, 4, lambda candidate: "LimitRange" if candidate.cpu > 3.0 else ""
+    )
     assert isinstance(plan, SizePlan)
     assert plan.cpu <= 3.0
     assert plan.replicas == 6

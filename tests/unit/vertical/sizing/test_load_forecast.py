@@ -1,4 +1,4 @@
-"""Load per pod ahead against the days that sizes are learned from."""
+"""The coming load of a pod, compared with the days that sizes are learned from."""
 
 from __future__ import annotations
 
@@ -9,76 +9,80 @@ from forecaster.vertical.sizing.load_forecast import MOST, LoadForecast, PeakQua
 
 DAY = 288
 FIXED = PodCounts(np.full(1, 4.0), np.full(1, np.nan), np.ones(1), np.ones(1))
-"""Four pods, not scaled."""
+"""Counts of a workload with four pods that nothing scales."""
 SCALED = PodCounts(np.full(1, 4.0), np.full(1, 0.5), np.full(1, 2.0), np.full(1, 20.0))
-"""An HPA that is content with half a core a pod, between two and twenty."""
+"""Counts of an HPA with a target of half a core a pod, between two and twenty pods."""
 
 
-def of(forecast: float, *peaks: float, counts: PodCounts = FIXED, pods: float = 4.0, ahead: int = DAY) -> LoadForecast:
-    """Days that have one peak at noon over a quiet core; the newest is named last."""
+def load_ahead(
+    forecast: float, *peaks: float, counts: PodCounts = FIXED, pods: float = 4.0, ahead: int = DAY
+) -> LoadForecast:
+    """Compare a forecast peak with days that have these peaks at noon over a quiet core, the newest last."""
     total = np.ones((1, DAY * len(peaks)))
     total[0, DAY // 2 :: DAY] = peaks
-    said = PeakQuantiles(*(np.array([forecast * factor]) for factor in (0.9, 1.0, 1.2)))
-    return load_forecast(said, total, np.full_like(total, pods), counts, DAY, ahead)
+    quantiles = PeakQuantiles(*(np.array([forecast * factor]) for factor in (0.9, 1.0, 1.2)))
+    return load_forecast(quantiles, total, np.full_like(total, pods), counts, DAY, ahead)
 
 
-def growth_of(found: LoadForecast) -> float:
-    return float(found.growth[0])
+def growth_of(load: LoadForecast) -> float:
+    return float(load.growth[0])
 
 
 def test_days_like_the_forecast_one_weigh_more() -> None:
-    quiet, busy = of(8.0, 8.0, 4.0).likeness[0]
+    quiet, busy = load_ahead(8.0, 8.0, 4.0).likeness[0]
     assert busy == pytest.approx(1.0)
     assert quiet < 0.1
 
 
 def test_no_day_is_silenced_for_good() -> None:
-    assert of(8.0, 0.001, 8.0).likeness.min() > 0.01
+    assert load_ahead(8.0, 0.001, 8.0).likeness.min() > 0.01
 
 
 def test_a_day_like_one_that_is_known_grows_nothing() -> None:
-    assert growth_of(of(5.0, 4.0, 8.0, 6.0)) == 1.0
+    assert growth_of(load_ahead(5.0, 4.0, 8.0, 6.0)) == 1.0
 
 
 def test_more_than_any_day_had_raises_by_as_much() -> None:
-    assert growth_of(of(9.6, 4.0, 8.0, 6.0)) == pytest.approx(1.2)
+    assert growth_of(load_ahead(9.6, 4.0, 8.0, 6.0)) == pytest.approx(1.2)
 
 
-def test_less_than_any_day_had_lowers_by_as_much_if_that_is_wanted() -> None:
-    found = of(3.0, 4.0, 8.0, 6.0)
-    assert growth_of(found) == pytest.approx(0.75)
-    raising = found.only_raising()
+def test_less_than_any_day_had_lowers_by_as_much_unless_it_may_only_raise() -> None:
+    load = load_ahead(3.0, 4.0, 8.0, 6.0)
+    assert growth_of(load) == pytest.approx(0.75)
+    raising = load.only_raising()
     assert (growth_of(raising), raising.likeness.tolist(), float(raising.ratio[0])) == (1.0, [[1.0] * 3], 1.0)
 
 
 def test_however_much_is_forecast_there_is_a_bound() -> None:
-    assert growth_of(of(800.0, 4.0, 8.0)) == MOST
+    assert growth_of(load_ahead(800.0, 4.0, 8.0)) == MOST
 
 
 def test_within_its_bounds_an_hpa_keeps_the_load_of_a_pod() -> None:
-    found = of(9.6, 4.0, 8.0, counts=SCALED)
-    assert growth_of(found) == pytest.approx(1.0)
-    assert float(found.ratio[0]) == pytest.approx(1.0)
-    assert found.likeness == pytest.approx(np.ones((1, 2)))
+    load = load_ahead(9.6, 4.0, 8.0, counts=SCALED)
+    assert growth_of(load) == pytest.approx(1.0)
+    assert float(load.ratio[0]) == pytest.approx(1.0)
+    assert load.likeness == pytest.approx(np.ones((1, 2)))
 
 
 def test_beyond_its_maximum_it_does_not() -> None:
     at_most = PodCounts(SCALED.pods, SCALED.per_pod, SCALED.least, np.full(1, 10.0))
-    assert growth_of(of(6.0, 3.0, 4.0, counts=at_most)) == pytest.approx(6 / 10 / 0.5)
+    assert growth_of(load_ahead(6.0, 3.0, 4.0, counts=at_most)) == pytest.approx(6 / 10 / 0.5)
 
 
 def test_pods_that_have_gone_leave_their_load_to_the_others() -> None:
-    assert growth_of(of(8.0, 8.0, 8.0, pods=8.0)) == pytest.approx(2.0)
+    assert growth_of(load_ahead(8.0, 8.0, 8.0, pods=8.0)) == pytest.approx(2.0)
 
 
-@pytest.mark.parametrize("found", [of(np.nan, 4.0, 8.0), of(4.0, 4.0, pods=0.0)], ids=["no forecast", "no pods"])
-def test_nothing_known_changes_nothing(found: LoadForecast) -> None:
-    assert (growth_of(found), float(found.ratio[0])) == (1.0, 1.0)
-    assert (found.likeness == 1.0).all()
+@pytest.mark.parametrize(
+    "load", [load_ahead(np.nan, 4.0, 8.0), load_ahead(4.0, 4.0, pods=0.0)], ids=["no forecast", "no pods"]
+)
+def test_nothing_known_changes_nothing(load: LoadForecast) -> None:
+    assert (growth_of(load), float(load.ratio[0])) == (1.0, 1.0)
+    assert (load.likeness == 1.0).all()
 
 
 def test_only_the_coming_hours_are_compared() -> None:
-    """Six hours ahead: noon is eighteen hours away, and the hours just past are a day of their own."""
-    found = of(1.0, 8.0, 8.0, ahead=DAY // 4)
-    assert found.likeness.shape == (1, 3)
-    assert growth_of(found) == pytest.approx(1.0)
+    """The next six hours have no noon, and the hours just past count as a day of their own."""
+    load = load_ahead(1.0, 8.0, 8.0, ahead=DAY // 4)
+    assert load.likeness.shape == (1, 3)
+    assert growth_of(load) == pytest.approx(1.0)

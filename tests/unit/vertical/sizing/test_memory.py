@@ -1,4 +1,4 @@
-"""Memory of containers whose past is known; levels in GiB, two weeks of five-minute points."""
+"""Memory sizes of containers with two weeks of usage, in GiB at five-minute points."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DAYS = 14
 GIB = 2.0**30
 POLICY = VerticalPolicy(change_price=0)
 PRICED = VerticalPolicy(change_price=0, oom_kills_a_year=366)
-"""Only the price of a kill decides."""
+"""A policy in which only the price of a kill decides."""
 
 
 def two_weeks(level: float | np.ndarray) -> np.ndarray:
@@ -25,11 +25,13 @@ def two_weeks(level: float | np.ndarray) -> np.ndarray:
 
 
 def sizes(memory: np.ndarray, policy: VerticalPolicy = POLICY, **today: float) -> SizeColumns:
-    """One container with usage in GiB; `today` in GiB, nothing stated by default."""
-    return memory_sizes(seen(memory, **today), policy)
+    """Sizes of a container with this usage in GiB; `today` has its request and limit in GiB, by default none."""
+    return memory_sizes(panel_of(memory, **today), policy)
 
 
-def seen(memory: np.ndarray, *, cpu: np.ndarray | None = None, growth: float = 1.0, **today: float) -> ContainerPanel:
+def panel_of(
+    memory: np.ndarray, *, cpu: np.ndarray | None = None, growth: float = 1.0, **today: float
+) -> ContainerPanel:
     stated = {name: np.array([today.get(name, np.nan)]) * GIB for name in ("memory_request", "memory_limit")}
     quiet = np.full(memory.shape, np.nan) if cpu is None else cpu
     unknown = np.array([np.nan])
@@ -44,7 +46,7 @@ def gib(sized: SizeColumns) -> float:
 
 
 def days_ago(day: int, value: float, base: float = 0.5) -> np.ndarray:
-    """Flat, with one hour at another level so many days before the coming day's counterpart."""
+    """Flat usage with an hour at another level, `day` days before the same hour of the coming day."""
     usage = two_weeks(base)
     begin = (DAYS - day) * POINTS + 100
     usage[begin : begin + 12] = value
@@ -52,13 +54,13 @@ def days_ago(day: int, value: float, base: float = 0.5) -> np.ndarray:
 
 
 @pytest.mark.parametrize("memory_limit", ["request", "peak", "keep-ratio"])
-def test_what_is_kept_is_told_as_it_is(memory_limit: str) -> None:
-    """The chance is that of today's limit, whatever would be chosen beside another request."""
+def test_an_unchanged_size_is_reported_as_it_is(memory_limit: str) -> None:
+    """The chance belongs to today's limit, not to the limit that another request would have had."""
     policy = VerticalPolicy.model_validate({"memory_limit": memory_limit})
-    found = sizes(two_weeks(1.3), policy, memory_request=1.0, memory_limit=2.0)
-    assert (found.unchanged[0], gib(found), found.limit[0] / GIB) == (True, 1.0, 2.0)
-    assert 1e-6 < found.over_limit[0] < 0.01
-    assert found.slack[0] == 0
+    sized = sizes(two_weeks(1.3), policy, memory_request=1.0, memory_limit=2.0)
+    assert (sized.unchanged[0], gib(sized), sized.limit[0] / GIB) == (True, 1.0, 2.0)
+    assert 1e-6 < sized.over_limit[0] < 0.01
+    assert sized.slack[0] == 0
 
 
 class TestSteady:
@@ -92,7 +94,7 @@ class TestSteady:
 
 
 class TestExpectedKills:
-    """What a site reliability engineer would sign: one OOM kill a year, and no peak that was seen kills again."""
+    """At most one OOM kill a year is expected, and no peak of the history would kill again."""
 
     NOISY = two_weeks(np.random.default_rng(1).lognormal(-1, 0.2, DAYS * POINTS))
 
@@ -100,13 +102,13 @@ class TestExpectedKills:
     def test_are_one_a_year_at_most(self, usage: np.ndarray) -> None:
         assert sizes(usage).over_limit[0] * 365 <= 1
 
-    def test_are_told_where_half_as_much_again_as_the_highest_peak_does_not_do(self) -> None:
+    def test_are_reported_where_half_as_much_again_as_the_highest_peak_is_not_enough(self) -> None:
         sized = sizes(days_ago(7, 1.5))
         assert gib(sized) == pytest.approx(OOM_RAISE * 1.5)
         assert sized.over_limit[0] * 365 > 1
 
     def test_are_as_many_as_the_owner_states(self) -> None:
-        few, many = (sizes(self.NOISY, VerticalPolicy(oom_price=1, oom_kills_a_year=of)) for of in (0.1, 20))
+        few, many = (sizes(self.NOISY, VerticalPolicy(oom_price=1, oom_kills_a_year=kills)) for kills in (0.1, 20))
         assert few.over_limit[0] * 365 <= 0.1
         assert 1 < many.over_limit[0] * 365 <= 20
         assert gib(many) < gib(few)
@@ -169,12 +171,12 @@ class TestLoad:
     CPU = two_weeks(np.repeat([1.0, 2.0, 1.5, 3.0, 2.5, 1.2, 2.2] * 2, POINTS))
 
     def test_that_memory_follows_is_seen(self) -> None:
-        sized = memory_sizes(seen(0.2 + 0.1 * self.CPU, cpu=self.CPU), POLICY)
+        sized = memory_sizes(panel_of(0.2 + 0.1 * self.CPU, cpu=self.CPU), POLICY)
         assert sized.mechanism[0] == Mechanism.LOAD
 
     def test_that_grows_takes_memory_along(self) -> None:
-        """A tenth of a GiB per core: half as much load again at three cores is 0.15 GiB more."""
-        given = seen(0.2 + 0.1 * self.CPU, cpu=self.CPU)
+        """Memory is a tenth of a GiB per core, so half as much again of three cores takes 0.15 GiB more."""
+        given = panel_of(0.2 + 0.1 * self.CPU, cpu=self.CPU)
         calm, growing = (memory_sizes(replace(given, growth=np.array([by])), PRICED) for by in (1.0, 1.5))
         assert gib(growing) - gib(calm) == pytest.approx(0.15, abs=0.06)
 
@@ -207,14 +209,14 @@ def test_nothing_known_is_no_number() -> None:
 
 
 def test_a_hot_pod_is_not_averaged_away() -> None:
-    """The input is the hottest pod's usage, so nothing has to be done about it: it is covered."""
+    """The input is the usage of the hottest pod, so its peaks are covered."""
     hot = two_weeks(0.4)
     hot[::50] = 1.2
     assert gib(sizes(hot)) > 1.2
 
 
 def test_usage_beyond_its_limit_is_no_cache() -> None:
-    """The limit was another when that was used: it says nothing about what the container fills."""
+    """The limit was higher at that time, so the container does not fill today's limit."""
     sized = sizes(two_weeks(2.0), memory_request=1.0, memory_limit=1.0)
     assert sized.mechanism[0] == Mechanism.STEADY
     assert gib(sized) > 2.0

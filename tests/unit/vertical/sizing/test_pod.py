@@ -1,4 +1,4 @@
-"""Requests and limits of one pod; today one core with a limit of two, and one GiB with a limit of the same."""
+"""Requests and limits of a pod; today one core with a limit of two, and one GiB with an equal limit."""
 
 from __future__ import annotations
 
@@ -69,16 +69,16 @@ class TestContainers:
     PROXY = ContainerSizing("proxy", Resources(0.1, None, GIB, GIB), sized(0.2), sized(0.25 * GIB, limit=0.25 * GIB), 9)
 
     def test_each_has_its_own_size_and_the_pod_their_sum(self) -> None:
-        wanted = resized((self.WEB, self.PROXY))
-        assert [one.recommended.cpu_request for one in wanted.containers] == [0.5, 0.2]
-        assert wanted.resources == Resources(0.7, None, 0.75 * GIB, 0.75 * GIB)
-        assert "proxy: cpu: 200m" in wanted.message
+        decided = resized((self.WEB, self.PROXY))
+        assert [container.recommended.cpu_request for container in decided.containers] == [0.5, 0.2]
+        assert decided.resources == Resources(0.7, None, 0.75 * GIB, 0.75 * GIB)
+        assert "proxy: cpu: 200m" in decided.message
 
-    def test_one_that_nothing_is_known_of_keeps_what_it_has_and_says_why(self) -> None:
+    def test_one_without_usage_keeps_its_size_and_says_why(self) -> None:
         job = ContainerSizing("migrate", Resources(0.5, None, GIB, GIB), note="an init container")
-        wanted = resized((self.WEB, job))
-        assert wanted.containers[1].recommended == job.now
-        assert wanted.containers[1].message == "an init container"
+        decided = resized((self.WEB, job))
+        assert decided.containers[1].recommended == job.now
+        assert decided.containers[1].message == "an init container"
 
     def test_one_without_requests_leaves_the_sum_of_the_pod_open(self) -> None:
         bare = ContainerSizing("bare", Resources(), note="no usage known")
@@ -97,7 +97,7 @@ class TestHpa:
         assert resized(autoscaler=hpa(quarter)).resources.cpu_request == 0.4
 
     def test_keeps_its_scale_point_where_request_and_target_may_change_together(self) -> None:
-        """One core at 50 %: the HPA acts at half a core a pod, before and after."""
+        """At 50 % of one core the HPA acts at half a core a pod, before and after the change."""
         changed = resized(sizing_of(cpu=sized(0.7)), hpa(CPU_HALF), VerticalPolicy(beside_hpa="keep-scale-point"))
         assert changed.resources.cpu_request == pytest.approx(0.7)
         (target,) = changed.targets
@@ -114,7 +114,7 @@ class TestHpa:
         assert isinstance(size(workload(autoscaler=hpa(CPU_HALF)), (known, unknown), policy), Hold)
 
     def test_is_kept_where_the_hpa_looks_at_one_container_of_the_pod(self) -> None:
-        """What that one requests is no share of the sum: another request of the pod would not keep the scale point."""
+        """The HPA reads the request of one container, so another sum for the pod would not keep its scale point."""
         app = Target("cpu", TargetType.UTILIZATION, 0.5, "app")
         policy = VerticalPolicy(beside_hpa="keep-scale-point")
         assert isinstance(size(workload(autoscaler=hpa(app)), sizing_of(cpu=sized(0.7)), policy), Hold)
@@ -140,10 +140,10 @@ class TestNotKnown:
         assert held(sizing_of(cpu=sized(0.4), memory=HALF_GIB, days=0.99)).reason is Reason.SHORT_HISTORY
 
     def test_of_one_resource_keeps_that_one(self) -> None:
-        wanted = resized(sizing_of(memory=HALF_GIB)).resources
-        assert (wanted.cpu_request, wanted.memory_request) == (RESOURCES.cpu_request, 0.5 * GIB)
+        resources = resized(sizing_of(memory=HALF_GIB)).resources
+        assert (resources.cpu_request, resources.memory_request) == (RESOURCES.cpu_request, 0.5 * GIB)
 
 
 def test_sizes_that_are_right_are_kept() -> None:
-    kept = sizing_of(cpu=sized(1.0, limit=2.0, unchanged=True), memory=sized(GIB, limit=GIB, unchanged=True))
-    assert held(kept).reason is Reason.FITS
+    fitting = sizing_of(cpu=sized(1.0, limit=2.0, unchanged=True), memory=sized(GIB, limit=GIB, unchanged=True))
+    assert held(fitting).reason is Reason.FITS
