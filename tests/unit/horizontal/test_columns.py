@@ -45,11 +45,11 @@ def test_positions_of_signals_move_with_the_signals() -> None:
 
 def test_parts_with_other_signals_lie_side_by_side_and_the_rest_is_new() -> None:
     parts = [(np.array([2, 0]), loads(7, 8)), (np.array([1]), loads(9, signals=("memory",)))]
-    found = Loads.side_by_side(4, parts)
-    assert found.signals == ("cpu", "memory")
-    assert found.count.tolist() == [8, 9, 7, 0]
-    assert found.top.tolist() == [0, 1, 0, -1]
-    np.testing.assert_array_equal(found.load, [[0.5, np.nan, 0.5, np.nan], [np.nan, 0.5, np.nan, np.nan]])
+    table = Loads.side_by_side(4, parts)
+    assert table.signals == ("cpu", "memory")
+    assert table.count.tolist() == [8, 9, 7, 0]
+    assert table.top.tolist() == [0, 1, 0, -1]
+    np.testing.assert_array_equal(table.load, [[0.5, np.nan, 0.5, np.nan], [np.nan, 0.5, np.nan, np.nan]])
 
 
 @pytest.mark.parametrize(

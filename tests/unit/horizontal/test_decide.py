@@ -1,4 +1,4 @@
-"""How many replicas: four pods that carry half a core each, unless a story says otherwise."""
+"""Counts of replicas for four pods that carry half a core each, unless a test states otherwise."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ RATE = Target("http_requests", TargetType.AVERAGE_VALUE, 50.0)
 BOTH = workload(autoscaler=hpa(CPU_HALF, MEMORY_HALF))
 
 
-def scaled(one: Recommendation) -> tuple[int, Reason]:
-    assert isinstance(one.replicas, Scale), one.replicas
-    return one.replicas.replicas, one.replicas.reason
+def scaled(record: Recommendation) -> tuple[int, Reason]:
+    assert isinstance(record.replicas, Scale), record.replicas
+    return record.replicas.replicas, record.replicas.reason
 
 
-def held(one: Recommendation) -> Reason:
-    assert isinstance(one.replicas, Hold), one.replicas
-    assert one.recommended_replicas == one.replicas_now
-    return one.replicas.reason
+def held(record: Recommendation) -> Reason:
+    assert isinstance(record.replicas, Hold), record.replicas
+    assert record.recommended_replicas == record.replicas_now
+    return record.replicas.reason
 
 
 class TestForecast:
@@ -51,29 +51,29 @@ class TestForecast:
         assert scaled(decided(outlooks(cpu=3.0, cpu_ahead=1.0))) == (6, Reason.REACTIVE)
 
     def test_lowers_it_where_the_policy_says_so(self) -> None:
-        one = decided(outlooks(cpu=3.0, cpu_ahead=1.0), under=policy(scale_in_by_forecast=True))
-        assert scaled(one) == (2, Reason.FORECAST)
+        record = decided(outlooks(cpu=3.0, cpu_ahead=1.0), under=policy(scale_in_by_forecast=True))
+        assert scaled(record) == (2, Reason.FORECAST)
 
     def test_that_asks_for_the_same_leaves_the_credit_to_the_measured_demand(self) -> None:
         assert scaled(decided(outlooks(cpu=3.0, cpu_ahead=3.0))) == (6, Reason.REACTIVE)
 
     def test_that_is_missing_leaves_the_measured_demand_alone_and_says_why(self) -> None:
-        one = decided(outlooks(cpu=3.0, cpu_ahead=NO_FORECAST))
-        assert scaled(one) == (6, Reason.FALLBACK)
-        assert NO_FORECAST.note in one.replicas.message
+        record = decided(outlooks(cpu=3.0, cpu_ahead=NO_FORECAST))
+        assert scaled(record) == (6, Reason.FALLBACK)
+        assert NO_FORECAST.note in record.replicas.message
 
     def test_of_one_signal_is_enough_to_raise(self) -> None:
-        one = decided(outlooks(cpu=2.0, memory=2.0, memory_ahead=3.0), of=BOTH)
-        assert scaled(one) == (6, Reason.FORECAST)
+        record = decided(outlooks(cpu=2.0, memory=2.0, memory_ahead=3.0), of=BOTH)
+        assert scaled(record) == (6, Reason.FORECAST)
 
     def test_lowers_only_the_signals_that_have_one(self) -> None:
-        """CPU asks for 8 and will ask for 2; memory asks for 6 and its future is not known."""
-        seen = outlooks(cpu=4.0, cpu_ahead=1.0, memory=3.0, memory_ahead=NO_FORECAST)
-        assert scaled(decided(seen, of=BOTH, under=policy(scale_in_by_forecast=True))) == (6, Reason.FORECAST)
+        """CPU asks for 8 and is forecast to ask for 2; memory asks for 6 and has no forecast."""
+        forecasts = outlooks(cpu=4.0, cpu_ahead=1.0, memory=3.0, memory_ahead=NO_FORECAST)
+        assert scaled(decided(forecasts, of=BOTH, under=policy(scale_in_by_forecast=True))) == (6, Reason.FORECAST)
 
     def test_lowers_nothing_while_a_signal_is_missing(self) -> None:
-        seen = outlooks(cpu=4.0, cpu_ahead=1.0, memory=NO_SAMPLE)
-        assert scaled(decided(seen, of=BOTH, under=policy(scale_in_by_forecast=True))) == (8, Reason.REACTIVE)
+        forecasts = outlooks(cpu=4.0, cpu_ahead=1.0, memory=NO_SAMPLE)
+        assert scaled(decided(forecasts, of=BOTH, under=policy(scale_in_by_forecast=True))) == (8, Reason.REACTIVE)
 
 
 class TestMissingSignal:
@@ -87,52 +87,52 @@ class TestMissingSignal:
         assert scaled(decided(outlooks(cpu=3.0, memory=NO_SAMPLE), of=BOTH)) == (6, Reason.FALLBACK)
 
     def test_does_not_block_going_up_by_forecast(self) -> None:
-        one = decided(outlooks(cpu=1.0, cpu_ahead=3.0, memory=NO_SAMPLE), of=BOTH)
-        assert scaled(one) == (6, Reason.FORECAST)
+        record = decided(outlooks(cpu=1.0, cpu_ahead=3.0, memory=NO_SAMPLE), of=BOTH)
+        assert scaled(record) == (6, Reason.FORECAST)
 
-    def test_does_not_let_its_own_old_forecast_speak(self) -> None:
-        seen = outlooks(cpu=2.0, cpu_ahead=2.0, memory=STALE, memory_ahead=4.0)
-        assert scaled(decided(seen, of=BOTH)) == (4, Reason.REACTIVE)
+    def test_does_not_count_its_own_old_forecast(self) -> None:
+        forecasts = outlooks(cpu=2.0, cpu_ahead=2.0, memory=STALE, memory_ahead=4.0)
+        assert scaled(decided(forecasts, of=BOTH)) == (4, Reason.REACTIVE)
 
 
 PART = Measured(1.0, NOON, "6 of 10 ready pods have samples")
-"""Of a CPU demand that asks for two pods."""
+"""Part of a CPU demand, which asks for two pods."""
 
 
 class TestPartOfASum:
-    """What is measured is not all there is."""
+    """The measured part of a sum is a lower bound of the demand."""
 
     def test_blocks_going_down_and_says_why(self) -> None:
-        one = decided({CPU: SignalForecast(CPU, PART, NO_FORECAST)})
-        assert held(one) is Reason.NO_DATA
-        assert one.replicas.message == (
+        record = decided({CPU: SignalForecast(CPU, PART, NO_FORECAST)})
+        assert held(record) is Reason.NO_DATA
+        assert record.replicas.message == (
             "not going down while a signal is incomplete: cpu: 6 of 10 ready pods have samples"
         )
 
     def test_raises_the_count_by_what_is_there(self) -> None:
-        one = decided({CPU: SignalForecast(CPU, replace(PART, value=3.0), NO_FORECAST)})
-        assert scaled(one) == (6, Reason.FALLBACK)
-        assert one.signals[0].note.startswith("a lower bound, not going down by it: 6 of 10")
+        record = decided({CPU: SignalForecast(CPU, replace(PART, value=3.0), NO_FORECAST)})
+        assert scaled(record) == (6, Reason.FALLBACK)
+        assert record.signals[0].note.startswith("a lower bound, not going down by it: 6 of 10")
 
     def test_lets_a_forecast_raise_and_not_lower(self) -> None:
-        seen = outlooks(cpu=1.0, cpu_ahead=3.0)
-        higher = {CPU: replace(seen[CPU], measured=PART)}
+        forecasts = outlooks(cpu=1.0, cpu_ahead=3.0)
+        higher = {CPU: replace(forecasts[CPU], measured=PART)}
         assert scaled(decided(higher)) == (6, Reason.FORECAST)
         lower = {CPU: replace(outlooks(cpu=1.0, cpu_ahead=0.5)[CPU], measured=PART)}
         assert held(decided(lower, under=policy(scale_in_by_forecast=True))) is Reason.NO_DATA
 
     def test_is_no_outage_of_the_load(self) -> None:
-        """A tenth of what was expected would be one, if it were all."""
+        """A tenth of the expected load would be an outage, if it were complete."""
         policies = policy(outage_hold=minutes(30), scale_in_by_forecast=True)
         _, before = decide(workload(), outlooks(cpu=2.0, cpu_ahead=2.0), policies, NOTHING_BEFORE, after(-1))
-        seen = {CPU: replace(outlooks(cpu=0.1, cpu_ahead=2.0)[CPU], measured=replace(PART, value=0.1))}
-        _, state = decide(workload(), seen, policies, before, NOON)
+        forecasts = {CPU: replace(outlooks(cpu=0.1, cpu_ahead=2.0)[CPU], measured=replace(PART, value=0.1))}
+        _, state = decide(workload(), forecasts, policies, before, NOON)
         assert int(state.cause[0]) != GONE
 
 
 class TestHold:
     @pytest.mark.parametrize(
-        ("seen", "reason"),
+        ("forecasts", "reason"),
         [
             pytest.param(outlooks(cpu=NO_SAMPLE), Reason.NO_DATA, id="no sample"),
             pytest.param(outlooks(cpu=NO_SAMPLE, cpu_ahead=9.0), Reason.NO_DATA, id="a forecast without a sample"),
@@ -141,14 +141,14 @@ class TestHold:
             pytest.param({}, Reason.NO_DATA, id="nothing"),
         ],
     )
-    def test_when_the_target_has_no_fresh_sample(self, seen: dict, reason: Reason) -> None:
-        assert held(decided(seen)) is reason
+    def test_when_the_target_has_no_fresh_sample(self, forecasts: dict, reason: Reason) -> None:
+        assert held(decided(forecasts)) is reason
 
     def test_at_zero_replicas(self) -> None:
         assert held(decided(outlooks(cpu=3.0), of=workload(replicas=0))) is Reason.NO_REPLICAS
 
     def test_at_zero_by_its_own_hpa_until_a_forecast_asks_for_pods(self) -> None:
-        """The HPA has minReplicas 0 and counts requests, which are measured without pods: fifty a pod."""
+        """The HPA has minReplicas 0 and a target of fifty requests a pod, which are measured without pods."""
         asleep = workload(replicas=0, autoscaler=hpa(RATE, lowest=0))
         by_rate = policy(requests_metric="http_requests")
         woken = decided(outlooks(requests=0.0, requests_ahead=120.0), of=asleep, under=by_rate)
@@ -160,8 +160,8 @@ class TestHold:
     @pytest.mark.parametrize("lowest", [1, 2])
     def test_at_zero_by_a_person_whatever_a_forecast_asks(self, lowest: int) -> None:
         asleep = workload(replicas=0, autoscaler=hpa(RATE, lowest=lowest))
-        seen = outlooks(requests=0.0, requests_ahead=120.0)
-        assert held(decided(seen, of=asleep, under=policy(requests_metric="http_requests"))) is Reason.NO_REPLICAS
+        forecasts = outlooks(requests=0.0, requests_ahead=120.0)
+        assert held(decided(forecasts, of=asleep, under=policy(requests_metric="http_requests"))) is Reason.NO_REPLICAS
 
     def test_at_zero_by_its_own_hpa_while_only_pods_show_the_load(self) -> None:
         asleep = workload(replicas=0, autoscaler=hpa(CPU_HALF, lowest=0))
@@ -173,21 +173,21 @@ class TestHold:
     def test_while_no_pod_is_ready(self) -> None:
         assert held(decided(outlooks(cpu=3.0), of=workload(ready=0))) is Reason.NO_PODS
 
-    def test_without_anything_that_says_what_a_pod_should_carry(self) -> None:
-        one = decided(outlooks(cpu=3.0), of=workload(resources=Resources(), autoscaler=None))
-        assert held(one) is Reason.NO_TARGET
+    def test_without_any_target_for_a_pod(self) -> None:
+        record = decided(outlooks(cpu=3.0), of=workload(resources=Resources(), autoscaler=None))
+        assert held(record) is Reason.NO_TARGET
 
     def test_when_every_target_of_the_hpa_is_unusable(self) -> None:
         queue = Target("queue_length", TargetType.AVERAGE_VALUE, 30.0)
-        one = decided(outlooks(cpu=3.0), of=workload(autoscaler=hpa(queue)))
-        assert held(one) is Reason.NO_TARGET
-        assert "queue_length" in one.replicas.message
+        record = decided(outlooks(cpu=3.0), of=workload(autoscaler=hpa(queue)))
+        assert held(record) is Reason.NO_TARGET
+        assert "queue_length" in record.replicas.message
 
     def test_leaves_the_state_as_it_was(self) -> None:
         earlier = recommended_before((9, 2))
-        one = decided(outlooks(cpu=1.0), state=earlier, under=policy(scale_down_stabilization=minutes(5)))
+        record = decided(outlooks(cpu=1.0), state=earlier, under=policy(scale_down_stabilization=minutes(5)))
         silent = decided(outlooks(cpu=NO_SAMPLE), state=earlier)
-        assert (one.recommended_replicas, silent.recommended_replicas) == (9, 4)
+        assert (record.recommended_replicas, silent.recommended_replicas) == (9, 4)
 
 
 class TestTargets:
@@ -195,14 +195,14 @@ class TestTargets:
         assert scaled(decided(outlooks(cpu=2.0, memory=3.0), of=BOTH))[0] == 6
 
     def test_without_an_hpa_the_policy_says_what_a_pod_carries(self) -> None:
-        """80 % of one core: four cores need five pods."""
+        """At 80 % of one core a pod, four cores need five pods."""
         assert scaled(decided(outlooks(cpu=4.0), of=workload(autoscaler=None)))[0] == 5
 
     def test_without_an_hpa_the_policy_may_count_requests(self) -> None:
-        one = decided(
+        record = decided(
             outlooks(cpu=0.8, requests=350.0), of=workload(autoscaler=None), under=policy(requests_per_pod=50.0)
         )
-        assert scaled(one)[0] == 7
+        assert scaled(record)[0] == 7
 
     def test_an_average_of_cpu_is_an_amount_for_each_pod(self) -> None:
         quarter = Target("cpu", TargetType.AVERAGE_VALUE, 0.25)
@@ -210,33 +210,33 @@ class TestTargets:
 
     def test_a_metric_that_the_policy_names_is_the_request_rate(self) -> None:
         rate = Target("http_requests", TargetType.AVERAGE_VALUE, 50.0)
-        one = decided(
+        record = decided(
             outlooks(requests=350.0),
             of=workload(autoscaler=hpa(rate)),
             under=policy(requests_metric="http_requests"),
         )
-        assert scaled(one)[0] == 7
+        assert scaled(record)[0] == 7
 
-    def test_a_metric_that_nobody_names_is_left_to_the_hpa_and_said(self) -> None:
+    def test_a_metric_that_nobody_names_is_left_to_the_hpa_with_a_note(self) -> None:
         queue = Target("queue_length", TargetType.AVERAGE_VALUE, 30.0)
-        one = decided(outlooks(cpu=3.0, cpu_ahead=3.0), of=workload(autoscaler=hpa(CPU_HALF, queue)))
-        assert scaled(one)[0] == 6
-        assert [view.note != "" for view in one.signals] == [False, True]
+        record = decided(outlooks(cpu=3.0, cpu_ahead=3.0), of=workload(autoscaler=hpa(CPU_HALF, queue)))
+        assert scaled(record)[0] == 6
+        assert [view.note != "" for view in record.signals] == [False, True]
 
     @pytest.mark.parametrize("kind", [TargetType.VALUE, TargetType.UTILIZATION])
     def test_a_request_rate_that_is_not_an_average_cannot_be_divided_among_pods(self, kind: TargetType) -> None:
         rate = Target("http_requests", kind, 0.5)
-        one = decided(
+        record = decided(
             outlooks(requests=350.0),
             of=workload(autoscaler=hpa(rate)),
             under=policy(requests_metric="http_requests"),
         )
-        assert held(one) is Reason.NO_TARGET
+        assert held(record) is Reason.NO_TARGET
 
     def test_utilization_without_a_request_names_the_remedy(self) -> None:
-        one = decided(outlooks(cpu=3.0), of=workload(resources=Resources(memory_request=1.0)))
-        assert held(one) is Reason.NO_TARGET
-        assert "set one" in one.replicas.message
+        record = decided(outlooks(cpu=3.0), of=workload(resources=Resources(memory_request=1.0)))
+        assert held(record) is Reason.NO_TARGET
+        assert "set one" in record.replicas.message
 
 
 class TestTolerance:
@@ -254,7 +254,7 @@ class TestTolerance:
 
 class TestPodsThatAreNotReady:
     def test_that_start_take_their_share_of_a_high_load(self) -> None:
-        """Two of four serve 1.5 cores: six would be asked for by the two, three in fact."""
+        """Two of four pods serve 1.5 cores; by these two alone the count would be six."""
         assert scaled(decided(outlooks(cpu=1.5), of=workload(ready=2)))[0] == 4
 
     def test_that_start_are_not_enough_for_a_higher_load(self) -> None:
@@ -264,7 +264,7 @@ class TestPodsThatAreNotReady:
         assert scaled(decided(outlooks(cpu=0.5), of=workload(ready=2)))[0] == 1
 
     def test_that_leave_do_not_count(self) -> None:
-        """Six are still ready, four were asked for; two cores need four."""
+        """Six pods are still ready and four are requested; two cores need four."""
         assert scaled(decided(outlooks(cpu=2.0), of=workload(replicas=4, ready=6)))[0] == 4
 
 
@@ -282,10 +282,10 @@ class TestBounds:
         free = workload(autoscaler=None)
         assert [scaled(decided(outlooks(cpu=cpu), of=free))[0] for cpu in (0.0, 800.0)] == [4, 1000]
 
-    def test_without_an_hpa_a_size_is_said_to_stay_for_want_of_a_minimum(self) -> None:
+    def test_without_an_hpa_the_clamp_names_the_missing_minimum(self) -> None:
         (step,) = decided(outlooks(cpu=0.5, cpu_ahead=NO_FORECAST), of=workload(autoscaler=None)).clamps
-        said = "it has 4, no HPA, and no stated minimum; min_replicas of its policy lets it go down"
-        assert step == Clamp("present size", 1, 4, said)
+        why = "it has 4, no HPA, and no stated minimum; min_replicas of its policy lets it go down"
+        assert step == Clamp("present size", 1, 4, why)
 
     def test_without_an_hpa_the_policy_lets_it_go_down(self) -> None:
         free, own = workload(autoscaler=None), policy(min_replicas=1)
@@ -295,8 +295,8 @@ class TestBounds:
         assert scaled(decided(outlooks(cpu=0.0), of=workload(autoscaler=hpa(lowest=0))))[0] == 1
 
     def test_that_contradict_each_other_end_at_the_highest(self) -> None:
-        one = decided(outlooks(cpu=2.0), of=workload(autoscaler=hpa(lowest=5)), under=policy(max_replicas=3))
-        assert scaled(one)[0] == 3
+        record = decided(outlooks(cpu=2.0), of=workload(autoscaler=hpa(lowest=5)), under=policy(max_replicas=3))
+        assert scaled(record)[0] == 3
 
 
 class TestStabilization:
@@ -304,8 +304,8 @@ class TestStabilization:
 
     @pytest.mark.parametrize(("age", "replicas"), [(5.0, 7), (5.01, 2)])
     def test_goes_down_only_to_the_highest_recommendation_of_the_window(self, age: float, replicas: int) -> None:
-        one = decided(outlooks(cpu=1.0), state=recommended_before((7, age)), under=self.FIVE)
-        assert one.recommended_replicas == replicas
+        record = decided(outlooks(cpu=1.0), state=recommended_before((7, age)), under=self.FIVE)
+        assert record.recommended_replicas == replicas
 
     def test_does_not_slow_going_up(self) -> None:
         assert scaled(decided(outlooks(cpu=3.0), state=recommended_before((1, 1)), under=self.FIVE))[0] == 6
@@ -313,19 +313,19 @@ class TestStabilization:
 
 class TestRecord:
     def test_every_step_is_recorded_in_order_with_what_it_changed(self) -> None:
-        """Measured 4, forecast 6, asked for 9 two minutes ago, at most 8."""
-        one = decided(
+        """Measured demand needs 4, the forecast 6; 9 were recommended two minutes ago, and 8 are allowed."""
+        record = decided(
             outlooks(cpu=2.0, cpu_ahead=3.0),
             of=workload(autoscaler=hpa(highest=8)),
             state=recommended_before((9, 2)),
             under=policy(scale_down_stabilization=minutes(5)),
         )
-        assert [(clamp.rule, clamp.before, clamp.after) for clamp in one.clamps] == [
+        assert [(clamp.rule, clamp.before, clamp.after) for clamp in record.clamps] == [
             ("forecast", 4, 6),
             ("stabilization", 6, 9),
             ("bounds", 9, 8),
         ]
-        assert one.recommended_replicas == 8
+        assert record.recommended_replicas == 8
 
     def test_a_step_that_changes_nothing_is_left_out(self) -> None:
         assert decided(outlooks(cpu=2.0, cpu_ahead=2.0)).clamps == ()
@@ -353,10 +353,10 @@ class TestRecord:
         assert (view.measured, view.reactive_replicas, view.note) == (2.0, None, "no pod is ready")
 
     def test_a_forecast_by_another_model_than_the_asked_one_says_so(self) -> None:
-        seen = outlooks(cpu=2.0, cpu_ahead=2.0)
-        (cpu,) = seen.values()
-        told = {cpu.signal: replace(cpu, ahead=replace(cpu.ahead, note="too short for ridge"))}
-        assert decided(told).signals[0].note == "too short for ridge"
+        forecasts = outlooks(cpu=2.0, cpu_ahead=2.0)
+        (cpu,) = forecasts.values()
+        noted = {cpu.signal: replace(cpu, ahead=replace(cpu.ahead, note="too short for ridge"))}
+        assert decided(noted).signals[0].note == "too short for ridge"
 
     def test_the_owner_of_the_count_is_named(self) -> None:
         names = [decided(outlooks(cpu=2.0), of=workload(autoscaler=owner)).autoscaler for owner in (hpa(), None)]

@@ -1,4 +1,4 @@
-"""The decision record, read from top to bottom."""
+"""The explanation of a decision record, line by line."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from tests.support.horizontal import decided, recommended_before
 from tests.support.recommendations import held
 
 
-def test_a_raised_count_is_told_step_by_step() -> None:
-    one = decided(
+def test_a_raised_count_is_explained_step_by_step() -> None:
+    record = decided(
         outlooks(cpu=2.0, cpu_ahead=3.0, memory=1.0),
         of=workload(autoscaler=hpa(CPU_HALF, MEMORY_HALF, highest=8)),
         state=recommended_before((9, 2)),
         under=policy(scale_down_stabilization=minutes(5)),
     )
-    assert explanation(one)[:12] == [
+    assert explanation(record)[:12] == [
         "Deployment shop/web at 2026-03-01 12:00:00 UTC",
         "  replicas: 4 now, owned by HPA web-hpa",
         "  cpu: target 50 % of 1000m a pod",
@@ -71,24 +71,24 @@ def test_a_source_that_is_down_is_the_whole_story() -> None:
     assert lines[-1] == "  => unchanged (source-down): nobody answers at port 9090"
 
 
-def test_sizes_are_told_as_manifests_have_them() -> None:
+def test_sizes_are_written_as_manifests_have_them() -> None:
     chosen = sizing_of(cpu=sized(0.4, limit=0.8), memory=sized(0.5 * GIB, limit=0.5 * GIB))
-    one = decided(outlooks(cpu=2.0), sizing=chosen)
-    *_, now, wanted = explanation(one)
+    record = decided(outlooks(cpu=2.0), sizing=chosen)
+    *_, now, change = explanation(record)
     assert now == "  one pod (request/limit): cpu 1000m/2000m, memory 1Gi"
-    assert wanted.startswith("  => cpu 1000m/2000m, memory 1Gi → 512Mi: cpu: unchanged, the HPA acts on")
+    assert change.startswith("  => cpu 1000m/2000m, memory 1Gi → 512Mi: cpu: unchanged, the HPA acts on")
 
 
-def test_a_limit_that_falls_is_told_beside_a_request_that_rises() -> None:
+def test_a_limit_that_falls_stands_beside_a_request_that_rises() -> None:
     resources = Resources(1.0, 2.0, 2 * GIB, 8 * GIB)
     chosen = sizing_of(cpu=sized(0.4, limit=0.8), memory=sized(4.0 * GIB, limit=4.0 * GIB))
-    *_, wanted = explanation(decided(outlooks(cpu=2.0), of=workload(resources=resources), sizing=chosen))
-    assert "memory 2Gi/8Gi → 4Gi/4Gi" in wanted
+    *_, change = explanation(decided(outlooks(cpu=2.0), of=workload(resources=resources), sizing=chosen))
+    assert "memory 2Gi/8Gi → 4Gi/4Gi" in change
 
 
 def test_what_is_not_known_is_a_dash() -> None:
-    one = decided(outlooks(cpu=2.0), of=workload(resources=Resources(cpu_request=1.0)))
-    assert "  one pod (request/limit): cpu 1000m/–, memory –" in explanation(one)
+    record = decided(outlooks(cpu=2.0), of=workload(resources=Resources(cpu_request=1.0)))
+    assert "  one pod (request/limit): cpu 1000m/–, memory –" in explanation(record)
 
 
 def test_a_metric_that_is_not_usable_is_listed_with_its_note() -> None:
@@ -99,10 +99,10 @@ def test_a_metric_that_is_not_usable_is_listed_with_its_note() -> None:
     ]
 
 
-def test_several_containers_are_told_one_by_one() -> None:
+def test_several_containers_have_a_line_each() -> None:
     web, proxy = (
-        replace(one, name=name)
-        for one, name in zip(sizing_of(memory=sized(GIB / 2)) * 2, ("web", "proxy"), strict=True)
+        replace(container, name=name)
+        for container, name in zip(sizing_of(memory=sized(GIB / 2)) * 2, ("web", "proxy"), strict=True)
     )
     lines = explanation(decided(outlooks(cpu=2.0), of=workload(autoscaler=None), sizing=(web, proxy)))
     assert lines[-2:] == [
@@ -111,7 +111,7 @@ def test_several_containers_are_told_one_by_one() -> None:
     ]
 
 
-def test_the_hpas_new_target_is_told_with_the_request() -> None:
+def test_the_hpas_new_target_is_shown_with_the_request() -> None:
     together = policy(vertical=VerticalPolicy(beside_hpa="keep-scale-point"))
     lines = explanation(decided(outlooks(cpu=2.0), sizing=sizing_of(cpu=sized(0.8)), under=together))
     assert lines[-1] == "     with it, the HPA's target for cpu: 62 %"

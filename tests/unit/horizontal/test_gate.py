@@ -1,4 +1,4 @@
-"""Whether a forecast may act: up by evidence, down by worse evidence, and not back and forth."""
+"""A forecast may act after good evidence, and no longer after worse evidence, without going back and forth."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def evidence(model: float, reactive: float = 0.1, seasonal: float | None = None,
     return Days(days, reactive, Way(model), Way(seasonal) if seasonal is not None else None)
 
 
-def after_all(*found: Days | None, gates: Gates = NEW) -> Gates:
-    for minute, one in enumerate(found):
-        gates = judged(gates, *([one] if one else []), minute=minute)
+def after_all(*rounds: Days | None, gates: Gates = NEW) -> Gates:
+    for minute, days in enumerate(rounds):
+        gates = judged(gates, *([days] if days else []), minute=minute)
     return gates
 
 
@@ -95,8 +95,8 @@ def test_where_nothing_is_short_there_is_something_to_gain_only_if_pods_are_save
     assert standing(after_all(idle, idle)) is GateState.OBSERVE
 
 
-def test_noise_takes_no_forecast_its_say_and_keeps_none_out() -> None:
-    """Both sides were nearly perfect: 0.07 % of the demand short by what is measured, 0.10 % by the forecast."""
+def test_a_difference_within_the_noise_demotes_no_forecast_and_keeps_none_out() -> None:
+    """Both decide nearly perfectly: measured demand leaves 0.07 % of the demand short, the forecast 0.10 %."""
 
     def nearly_perfect(*, saving: float, noise: float) -> Days:
         return Days(3.0, 0.0007, Way(0.0010, saving=saving, noise=noise))
@@ -160,15 +160,15 @@ def test_a_model_that_is_worse_than_both_baselines_never_acts(
     ids=["new", "trial", "judged"],
 )
 def test_a_forecast_that_does_not_act_is_recorded_and_moves_nothing(gate: Gate, state: str) -> None:
-    one = decided(outlooks(cpu=2.0, cpu_ahead=9.0), under=policy(gate=True), gate=gate)
-    assert isinstance(one.replicas, Scale)
-    assert (one.replicas.replicas, one.replicas.reason) == (4, Reason.GATED)
-    assert one.replicas.message == f"measured demand alone; forecast {state}: because"
-    assert one.signals[0].forecast_replicas == 18
-    assert one.shadow
+    record = decided(outlooks(cpu=2.0, cpu_ahead=9.0), under=policy(gate=True), gate=gate)
+    assert isinstance(record.replicas, Scale)
+    assert (record.replicas.replicas, record.replicas.reason) == (4, Reason.GATED)
+    assert record.replicas.message == f"measured demand alone; forecast {state}: because"
+    assert record.signals[0].forecast_replicas == 18
+    assert record.shadow
 
 
-def test_without_a_gate_in_the_policy_it_has_its_say() -> None:
+def test_without_a_gate_in_the_policy_a_forecast_acts() -> None:
     watched = Gate(GateState.OBSERVE)
     assert decided(outlooks(cpu=2.0, cpu_ahead=9.0), under=policy(gate=False), gate=watched).recommended_replicas == 18
 

@@ -26,18 +26,18 @@ from tests.support.builders import NOON, after, minutes
 UNSTATED = HorizontalPolicy()
 
 
-def test_what_is_configured_holds() -> None:
+def test_a_configured_lead_time_holds() -> None:
     assert lead_time(HorizontalPolicy(lead_time="7m"), (minutes(1),) * 20).value == minutes(7)
 
 
-def test_a_few_scale_ups_say_nothing_yet() -> None:
-    one = lead_time(UNSTATED, (minutes(9),) * 4)
-    assert one.value == DEFAULT_LEAD_TIME
-    assert "4 of 5" in one.origin
+def test_a_few_scale_ups_are_too_few() -> None:
+    assumed = lead_time(UNSTATED, (minutes(9),) * 4)
+    assert assumed.value == DEFAULT_LEAD_TIME
+    assert "4 of 5" in assumed.origin
 
 
 def test_nine_of_ten_pods_are_ready_within_it() -> None:
-    """Eight starts of 2 min, one of 4, one of 11: P90 is 4, a minute for scrape, cycle and sync."""
+    """P90 of eight starts of 2 min, one of 4 and one of 11 is 4 min; scrape, cycle and sync add a minute."""
     assert lead_time(UNSTATED, (minutes(2),) * 8 + (minutes(4), minutes(11))).value == minutes(5)
 
 
@@ -45,37 +45,37 @@ def test_it_is_rounded_up_to_a_step_of_the_ladder() -> None:
     assert lead_time(UNSTATED, (timedelta(minutes=5.5),) * 5).value == minutes(8)
 
 
-def watch(*seen: tuple[int, int]) -> ScaleUpWatch:
-    one = ScaleUpWatch()
-    for minute, (replicas, ready) in enumerate(seen):
-        one = observed(one, replicas, ready, after(minute))
-    return one
+def watch(*counts: tuple[int, int]) -> ScaleUpWatch:
+    watched = ScaleUpWatch()
+    for minute, (replicas, ready) in enumerate(counts):
+        watched = observed(watched, replicas, ready, after(minute))
+    return watched
 
 
 def test_a_scale_up_takes_until_all_it_asked_for_are_ready() -> None:
     assert watch((2, 2), (5, 2), (5, 3), (5, 5)).took == (minutes(2),)
 
 
-def test_one_that_is_taken_back_says_nothing() -> None:
+def test_a_scale_up_that_is_taken_back_is_not_counted() -> None:
     assert watch((2, 2), (5, 2), (2, 2), (2, 2)).took == ()
 
 
-def test_one_that_is_over_at_the_first_look_took_no_time() -> None:
+def test_a_scale_up_that_is_over_at_the_first_look_took_no_time() -> None:
     assert watch((2, 2), (5, 5)).took == (timedelta(0),)
 
 
-def test_what_was_waited_for_while_nobody_looked_says_nothing() -> None:
+def test_a_scale_up_during_which_the_source_was_down_is_not_counted() -> None:
     assert observed(interrupted(watch((2, 2), (5, 2))), 5, 5, after(60)).took == ()
 
 
 def after_scale_ups(*took: float) -> ScaleUpWatch:
-    """One pod more each time, each ready so many minutes after it was asked for."""
-    one, now = observed(ScaleUpWatch(), 1, 1, NOON), NOON
+    """A watch after scale-ups by one pod each, whose pods were ready after these minutes."""
+    watched, now = observed(ScaleUpWatch(), 1, 1, NOON), NOON
     for pods, length in enumerate(took, 2):
-        one = observed(one, pods, pods - 1, now)
+        watched = observed(watched, pods, pods - 1, now)
         now += minutes(length)
-        one = observed(one, pods, pods, now)
-    return one
+        watched = observed(watched, pods, pods, now)
+    return watched
 
 
 def test_five_scale_ups_put_a_lead_time_in_force() -> None:
@@ -92,15 +92,15 @@ def test_pods_that_became_much_slower_are_believed_at_once() -> None:
 
 
 def test_a_lead_time_that_is_a_little_short_stays_until_it_was_short_five_times() -> None:
-    """Ten minutes are in force, eleven are needed."""
+    """Ten minutes are in force while eleven are needed."""
     assert after_scale_ups(*[9] * 5, *[10] * 5).bucket == minutes(10)
     assert after_scale_ups(*[9] * 5, *[10] * 6).bucket == minutes(12)
 
 
 class TestPodsThatWaitForANode:
-    """Two of five waited for 170 minutes, which says nothing of how long pods take to start."""
+    """Two of five scale-ups waited 170 minutes for a node, which is not how long pods take to start."""
 
-    def test_are_not_counted_and_said_so(self) -> None:
+    def test_are_not_counted_and_the_origin_says_so(self) -> None:
         took = after_scale_ups(2, 170, 2, 170, 2, 2, 2).took
         assert lead_time(UNSTATED, took) == (
             minutes(3),
@@ -108,20 +108,20 @@ class TestPodsThatWaitForANode:
         )
 
     def test_leave_too_few_that_count(self) -> None:
-        told = lead_time(UNSTATED, after_scale_ups(2, 170, 2, 170, 2).took)
-        assert told.value == DEFAULT_LEAD_TIME
-        assert told.origin.startswith("assumed; 3 of 5 scale-ups seen; 2 more took over 15m")
+        assumed = lead_time(UNSTATED, after_scale_ups(2, 170, 2, 170, 2).took)
+        assert assumed.value == DEFAULT_LEAD_TIME
+        assert assumed.origin.startswith("assumed; 3 of 5 scale-ups seen; 2 more took over 15m")
 
     def test_leave_the_pods_of_their_scale_up_that_did_not_wait(self) -> None:
-        """Five pods more: three are ready after two minutes, two after three hours."""
-        one = watch((2, 2), (7, 2), (7, 4), (7, 5), *[(7, 5)] * 180, (7, 7))
-        assert one.took == (minutes(2),)
-        assert one.waiting == ()
+        """Three of five more pods are ready after two minutes, two after three hours."""
+        watched = watch((2, 2), (7, 2), (7, 4), (7, 5), *[(7, 5)] * 180, (7, 7))
+        assert watched.took == (minutes(2),)
+        assert watched.waiting == ()
 
     def test_are_believed_where_all_do_up_to_the_bound_which_names_the_setting(self) -> None:
-        one = after_scale_ups(*[170] * 5)
-        assert one.bucket == MAX_LEAD_TIME
-        assert "state lead_time in the policy" in measured(MAX_LEAD_TIME, one.took).origin
+        watched = after_scale_ups(*[170] * 5)
+        assert watched.bucket == MAX_LEAD_TIME
+        assert "state lead_time in the policy" in measured(MAX_LEAD_TIME, watched.took).origin
 
 
 def test_quicker_pods_lower_it_late_and_it_does_not_go_back_and_forth() -> None:
@@ -146,5 +146,5 @@ def test_what_was_measured_is_never_beyond_the_bound(took: list[float]) -> None:
     assert LEAD_TIME_BUCKETS[-1] == MAX_LEAD_TIME
 
 
-def test_one_upon_the_other_are_two() -> None:
+def test_a_scale_up_during_another_one_is_counted_too() -> None:
     assert watch((2, 2), (4, 2), (6, 2), (6, 4), (6, 6)).took == (minutes(2), minutes(2))

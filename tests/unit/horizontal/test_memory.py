@@ -1,4 +1,4 @@
-"""What is remembered from one decision to the next."""
+"""Counts that are remembered from one decision to the next."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ FIVE = policy(scale_down_stabilization=minutes(5))
 
 
 def over_time(cores: list[float], state: State) -> list[int]:
-    """The count after each minute, pods following at once."""
+    """Counts after each minute, when pods follow at once."""
     counts, replicas = [], 4
     for minute, cpu in enumerate(cores):
-        one, state = decide(workload(replicas=replicas), outlooks(cpu=cpu), FIVE, state, after(minute))
-        replicas = one.recommended_replicas
+        record, state = decide(workload(replicas=replicas), outlooks(cpu=cpu), FIVE, state, after(minute))
+        replicas = record.recommended_replicas
         counts.append(replicas)
     return counts
 
@@ -28,11 +28,11 @@ def test_a_workload_seen_for_the_first_time_keeps_its_size_for_the_length_of_the
 
 
 def test_a_peak_is_remembered_for_the_length_of_the_window() -> None:
-    """Six at minute 1; the window ends five minutes after it, that minute included."""
+    """Six pods are recommended at minute 1; the window includes the minute five minutes later."""
     assert over_time([2.0, 3.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0], NOTHING_BEFORE) == [4, 6, 6, 6, 6, 6, 6, 2]
 
 
-def test_what_is_remembered_is_the_count_before_stabilization_and_bounds() -> None:
+def test_the_remembered_count_is_the_one_before_stabilization_and_bounds() -> None:
     tight = policy(max_replicas=5)
     _, state = decide(workload(), outlooks(cpu=9.0), tight, NOTHING_BEFORE, NOON)
     assert recommended(state) == [(18, NOON)]

@@ -48,7 +48,7 @@ def test_each_kind_of_target_divides_the_total_among_pods(
 def test_utilization_is_cut_to_whole_percent_and_averages_to_milli_units(
     target: UtilizationTarget | AmountTarget,
 ) -> None:
-    """The edge of the tolerance: 10.9 % above the target of a share counts as 10 %."""
+    """At the edge of the tolerance, 10.9 % above the target of a share count as 10 %."""
     four_pods_worth = {HALF_CORE: 2.219, QUARTER_CORE: 1.1003}[target]
     assert replicas(four_pods_worth, target, 4, 4) == 4
 

@@ -1,4 +1,4 @@
-"""What is remembered of rows: growth, compaction, saving, and cycles at any time."""
+"""The memory of rows: growth, compaction, saving, and cycles at any time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ AT = 1.77e9
 
 
 def with_counts(*counts: int, now: float = AT) -> State:
-    """One cycle in which these counts were recommended."""
+    """State after a cycle that recommended these counts."""
     state = State.new(len(counts), ("cpu",)).opened(now, 300.0, ())
     return replace(state, recommendations=state.recommendations.marked(np.array(counts)))
 
@@ -26,7 +26,7 @@ def test_rows_stay_move_and_begin_in_one_take() -> None:
     assert np.isnan(taken.expected).all()
 
 
-def test_what_was_decided_is_put_back_where_it_came_from() -> None:
+def test_decided_rows_are_put_back_where_they_were_taken() -> None:
     fleet = with_counts(4, 7, 9)
     part = fleet.take(np.array([2, 0]))
     changed = replace(part, ready=np.array([5, 6]))
@@ -57,7 +57,7 @@ def test_everything_is_saved_as_plain_arrays() -> None:
     state = with_counts(4, 7)
     restored = State.of_arrays(state.arrays())
     assert restored.signals == state.signals
-    assert [one.tolist() for one in restored.recommendations.values] == [[4, 7]]
+    assert [counts.tolist() for counts in restored.recommendations.values] == [[4, 7]]
     assert restored.recommendations.times == state.recommendations.times
 
 
@@ -66,4 +66,4 @@ def test_a_clock_that_was_set_back_makes_nothing_older_and_forgets_nothing() -> 
     for now, count in ((AT, 3), (AT + 600, 9), (AT + 60, 4)):
         ring = ring.opened(now, 300.0, 1).marked(np.array([count]))
     assert ring.times == (AT, AT + 60, AT + 60)
-    assert [int(one[0]) for one in ring.since(AT + 60)] == [9, 4]
+    assert [int(counts[0]) for counts in ring.since(AT + 60)] == [9, 4]

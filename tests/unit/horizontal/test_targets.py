@@ -65,47 +65,47 @@ def test_an_amount_of_memory_of_one_container_needs_no_request() -> None:
 
 def test_of_targets_on_several_containers_none_is_taken_for_the_other() -> None:
     both = (Target("cpu", TargetType.UTILIZATION, 0.7, name) for name in ("app", "proxy"))
-    found = targets_of(workload(autoscaler=hpa(*both)), HORIZONTAL)
-    assert found == (Unusable("cpu", SEVERAL_CONTAINERS),) * 2
+    targets = targets_of(workload(autoscaler=hpa(*both)), HORIZONTAL)
+    assert targets == (Unusable("cpu", SEVERAL_CONTAINERS),) * 2
 
 
-def test_targets_are_spoken_as_manifests_have_them() -> None:
-    spoken = [
+def test_targets_are_written_as_manifests_have_them() -> None:
+    texts = [
         str(UtilizationTarget(CPU, 70, 0.25)),
         str(AmountTarget(MEMORY, 1.5 * GIB)),
         str(AmountTarget(REQUESTS, 50.0)),
     ]
-    assert spoken == ["70 % of 250m a pod", "1.5Gi a pod", "50/s a pod"]
+    assert texts == ["70 % of 250m a pod", "1.5Gi a pod", "50/s a pod"]
 
 
-def test_the_demand_read_from_here_is_a_target_like_the_demand_that_is_measured() -> None:
-    ours = hpa(Target("forecaster_demand", TargetType.AVERAGE_VALUE, 0.5))
+def test_our_own_demand_is_a_target_like_measured_demand() -> None:
+    scaler = hpa(Target("forecaster_demand", TargetType.AVERAGE_VALUE, 0.5))
     requests = policy(demand_signal="requests").horizontal
-    assert targets_of(workload(autoscaler=ours), HORIZONTAL) == (AmountTarget(CPU, 0.5),)
-    assert targets_of(workload(autoscaler=ours), requests) == (AmountTarget(REQUESTS, 0.5),)
+    assert targets_of(workload(autoscaler=scaler), HORIZONTAL) == (AmountTarget(CPU, 0.5),)
+    assert targets_of(workload(autoscaler=scaler), requests) == (AmountTarget(REQUESTS, 0.5),)
 
 
 def test_several_targets_of_our_demand_cannot_be_told_apart() -> None:
-    ours = [Target("forecaster_demand", TargetType.AVERAGE_VALUE, each) for each in (0.5, 100.0)]
+    demands = [Target("forecaster_demand", TargetType.AVERAGE_VALUE, each) for each in (0.5, 100.0)]
     by_keda = Target("s1-forecaster-requests", TargetType.AVERAGE_VALUE, 100.0)
-    found = targets_of(workload(autoscaler=hpa(*ours, CPU_HALF, by_keda)), HORIZONTAL)
-    assert [isinstance(one, Unusable) for one in found] == [True, True, False, False]
+    targets = targets_of(workload(autoscaler=hpa(*demands, CPU_HALF, by_keda)), HORIZONTAL)
+    assert [isinstance(target, Unusable) for target in targets] == [True, True, False, False]
 
 
 def test_several_targets_whose_selectors_are_known_are_each_their_signal() -> None:
-    ours = [
+    demands = [
         Target("forecaster_demand", TargetType.AVERAGE_VALUE, 0.5, signal="cpu"),
         Target("forecaster_demand", TargetType.AVERAGE_VALUE, 100.0, signal="requests"),
     ]
-    found = targets_of(workload(autoscaler=hpa(*ours)), HORIZONTAL)
-    assert found == (AmountTarget(CPU, 0.5), AmountTarget(REQUESTS, 100.0))
+    targets = targets_of(workload(autoscaler=hpa(*demands)), HORIZONTAL)
+    assert targets == (AmountTarget(CPU, 0.5), AmountTarget(REQUESTS, 100.0))
 
 
 def test_a_selector_that_names_no_signal_there_is_says_so() -> None:
     wrong = Target("forecaster_demand", TargetType.AVERAGE_VALUE, 0.5, signal="cpus")
-    (found,) = targets_of(workload(autoscaler=hpa(wrong)), HORIZONTAL)
-    assert isinstance(found, Unusable)
-    assert found.note == "its selector names signal cpus, which is not measured; mend the HPA"
+    (target,) = targets_of(workload(autoscaler=hpa(wrong)), HORIZONTAL)
+    assert isinstance(target, Unusable)
+    assert target.note == "its selector names signal cpus, which is not measured; mend the HPA"
 
 
 def test_an_hpa_that_only_follows_our_count_leaves_what_a_pod_carries_to_the_policy() -> None:
@@ -130,7 +130,7 @@ def test_a_count_that_keda_passes_on_from_us_is_the_answer_itself() -> None:
 
 
 @pytest.mark.parametrize("metric", ["s0-prometheus", "s1-metric-api-value"])
-def test_a_metric_of_keda_without_a_name_of_ours_is_told_how_to_get_one(metric: str) -> None:
+def test_a_metric_of_keda_without_a_name_of_ours_has_the_remedy(metric: str) -> None:
     by_keda = Target(metric, TargetType.AVERAGE_VALUE, 0.35)
     assert targets_of(workload(autoscaler=hpa(by_keda)), HORIZONTAL) == (Unusable(metric, UNNAMED_BY_KEDA),)
 
