@@ -1,4 +1,4 @@
-"""Models learn demand: what held usage down, or is gone again, is neither forecast nor forgotten silently."""
+"""Models learn demand: usage that was held down, or an outage, is not forecast, and a note says so."""
 
 from __future__ import annotations
 
@@ -35,15 +35,15 @@ class Days(NamedTuple):
 
 
 def days(count: int) -> Days:
-    """Four cores at noon and next to none at midnight, some noise, and plenty of pods."""
+    """Days with four cores at noon, almost none at midnight, some noise, and plenty of pods."""
     clock = np.arange(count * DAY) / DAY + 0.5
     noise = np.random.default_rng(1).normal(0, 0.02, count * DAY)
     return Days((2.0 - 1.8 * np.cos(2 * np.pi * clock)) * np.exp(noise), np.full(count * DAY, 10.0))
 
 
-def shown(seen: Days, passed: int = 0) -> FreshHistory:
-    """As the service sees the first columns, all but the last `passed`, at the clock's own cut."""
-    usage, pods = (part[: len(part) - passed] for part in seen)
+def shown(measured: Days, passed: int = 0) -> FreshHistory:
+    """History without the last `passed` columns, as the service has it on the grid of the clock."""
+    usage, pods = (part[: len(part) - passed] for part in measured)
     end = NOON - passed * FIVE_MINUTES
     ready, cpu = (_windows(part, end) for part in (pods, usage))
     return fresh(*cpu, DemandContext(CPU, fresh(*ready), {WEB.id: WEB}))
@@ -55,26 +55,26 @@ def _windows(values: np.ndarray, end: datetime) -> tuple[Window, Window]:
     return weeks, Window((WEB.id,), end - 179 * MINUTE, MINUTE, recent)
 
 
-def group_of(seen: FreshHistory) -> ShardHistory:
-    assert seen.context
-    return ShardHistory((WEB.id,), np.array([0]), seen, seen.context)
+def group_of(history: FreshHistory) -> ShardHistory:
+    assert history.context
+    return ShardHistory((WEB.id,), np.array([0]), history, history.context)
 
 
-def forecast(seen: Days, model: str = "adaptive", passed: int = 0) -> PeakForecast:
-    """What is expected in the coming five minutes."""
+def forecast(measured: Days, model: str = "adaptive", passed: int = 0) -> PeakForecast:
+    """Forecast of the coming five minutes."""
     now = NOON - passed * FIVE_MINUTES
-    ahead = ahead_of(Forecaster(model).peaks(CPU, shown(seen, passed), [AT_ONCE], now)[AT_ONCE], WEB.id, 0.9)
+    ahead = ahead_of(Forecaster(model).peaks(CPU, shown(measured, passed), [AT_ONCE], now)[AT_ONCE], WEB.id, 0.9)
     assert isinstance(ahead, PeakForecast)
     return ahead
 
 
 @pytest.mark.parametrize("model", ["adaptive", "seasonal-naive-day"])
 def test_a_throttled_week_does_not_lower_next_weeks_forecast(model: str) -> None:
-    """Two pods were full at two cores for a week; six hours before noon nothing is throttled yet."""
-    wanted = days(14)
-    held = Days(wanted.usage.copy(), wanted.pods.copy())
-    held.usage[-7 * DAY : -DAY // 4], held.pods[-7 * DAY :] = np.minimum(wanted.usage[-7 * DAY : -DAY // 4], 2.0), 2.0
-    held.usage[-DAY // 4 :] = wanted.usage[-DAY // 4 :] * 0.5
+    """Two pods were full at two cores for a week; the forecast is made six hours before noon."""
+    demand = days(14)
+    held = Days(demand.usage.copy(), demand.pods.copy())
+    held.usage[-7 * DAY : -DAY // 4], held.pods[-7 * DAY :] = np.minimum(demand.usage[-7 * DAY : -DAY // 4], 2.0), 2.0
+    held.usage[-DAY // 4 :] = demand.usage[-DAY // 4 :] * 0.5
     at_noon = Forecaster(model).peaks(
         CPU, shown(held, DAY // 4), [PeakSpan(minutes(355), minutes(5))], NOON - minutes(360)
     )
@@ -82,13 +82,13 @@ def test_a_throttled_week_does_not_lower_next_weeks_forecast(model: str) -> None
     assert peaks.values[0, 2] == pytest.approx(3.8, abs=0.4)
 
 
-def test_a_throttled_week_that_nobody_cleans_does() -> None:
-    wanted = days(14)
-    wanted.usage[-7 * DAY :] = np.minimum(wanted.usage[-7 * DAY :], 2.0)
-    cut = shown(wanted, DAY // 4)
+def test_a_throttled_week_that_is_not_cleaned_lowers_the_forecast() -> None:
+    demand = days(14)
+    demand.usage[-7 * DAY :] = np.minimum(demand.usage[-7 * DAY :], 2.0)
+    cut = shown(demand, DAY // 4)
     raw = FreshHistory(cut.weeks, cut.recent, cut.end)
-    said = Forecaster("seasonal-naive-day").peaks(CPU, raw, [PeakSpan(minutes(355), minutes(5))], NOON - minutes(360))
-    assert next(iter(said.values())).values[0, 2] < 2.1
+    peaks = Forecaster("seasonal-naive-day").peaks(CPU, raw, [PeakSpan(minutes(355), minutes(5))], NOON - minutes(360))
+    assert next(iter(peaks.values())).values[0, 2] < 2.1
 
 
 @pytest.mark.parametrize("model", ["adaptive", "seasonal-naive-day"])
@@ -96,7 +96,7 @@ def test_an_outage_and_its_return_are_not_repeated_the_next_day(model: str) -> N
     calm = days(8)
     hurt = Days(calm.usage.copy(), calm.pods.copy())
     hurt.usage[-DAY - 10 : -DAY], hurt.usage[-DAY : -DAY + 4] = 0.0, 9.0
-    before, after = (forecast(seen, model) for seen in (calm, hurt))
+    before, after = (forecast(measured, model) for measured in (calm, hurt))
     assert after.median == pytest.approx(before.median, rel=0.05)
     assert after.high == pytest.approx(before.high, rel=0.1)
 
@@ -112,33 +112,33 @@ def test_in_an_outage_what_is_usual_is_expected() -> None:
 
 
 def test_a_newest_value_at_the_limit_is_no_false_low() -> None:
-    """Five days with four cores at noon; now two pods carry two and can no more."""
-    wanted = days(6)
-    wanted.usage[-3:], wanted.pods[-3:] = 2.0, 2.0
-    assert forecast(wanted).median == pytest.approx(3.8, abs=0.4)
+    """Five days have four cores at noon; now two pods are at their limit of two cores."""
+    demand = days(6)
+    demand.usage[-3:], demand.pods[-3:] = 2.0, 2.0
+    assert forecast(demand).median == pytest.approx(3.8, abs=0.4)
 
 
-def test_pods_of_which_nothing_came_for_hours_have_no_say() -> None:
-    """The clock was six hours ahead: their weeks are known, and the window of minutes has no row at all."""
-    seen = days(6)
-    weeks, recent = _windows(seen.pods, NOON)
+def test_pods_without_samples_for_hours_are_not_used_for_cleaning() -> None:
+    """The clock was six hours ahead: the weeks of pods are known, and their window of minutes has no row."""
+    measured = days(6)
+    weeks, recent = _windows(measured.pods, NOON)
     nothing = Window((), recent.start, MINUTE, recent.values[:0])
-    usage = fresh(*_windows(seen.usage, NOON), DemandContext(CPU, fresh(weeks, nothing), {WEB.id: WEB}))
+    usage = fresh(*_windows(measured.usage, NOON), DemandContext(CPU, fresh(weeks, nothing), {WEB.id: WEB}))
     ahead = ahead_of(Forecaster("seasonal-naive-day").peaks(CPU, usage, [AT_ONCE], NOON)[AT_ONCE], WEB.id, 0.9)
     assert isinstance(ahead, PeakForecast)
     assert ahead.median == pytest.approx(3.8, abs=0.4)
 
 
 def test_columns_that_came_later_are_cleaned_as_the_weeks_are() -> None:
-    """The noon of yesterday was held down; the models learned a day and a half ago."""
-    seen, later = days(8), 3 * DAY // 2
+    """Usage at yesterday's noon was held down; the models learned half a day before."""
+    measured, later = days(8), 3 * DAY // 2
     noon = slice(-DAY - 20, -DAY + 20)
-    seen.usage[noon], seen.pods[noon] = np.minimum(seen.usage[noon], 2.0), 2.0
-    group = [group_of(shown(seen, later)), group_of(shown(seen))]
+    measured.usage[noon], measured.pods[noon] = np.minimum(measured.usage[noon], 2.0), 2.0
+    group = [group_of(shown(measured, later)), group_of(shown(measured))]
     in_steps = cleaned_weeks(group[0], None)[1].settled
     at_once = cleaned_since(group[1], in_steps).values
     for passed in range(later, -1, -1):
-        values, _, in_steps = cleaned_since(group_of(shown(seen, passed)), in_steps)
+        values, _, in_steps = cleaned_since(group_of(shown(measured, passed)), in_steps)
     whole, _ = cleaned_weeks(group[1], None)
     assert values == pytest.approx(whole, rel=0.02)
     assert at_once == pytest.approx(whole, rel=0.02)
@@ -146,11 +146,11 @@ def test_columns_that_came_later_are_cleaned_as_the_weeks_are() -> None:
 
 
 def test_two_shards_that_become_one_are_cleaned_as_each_was() -> None:
-    """The older columns of one end later: these are open for both, and what came of pods' starts stays."""
-    seen = days(10)
-    seen.usage[-3 * DAY : -3 * DAY + 100] = 0.5 * seen.usage[-3 * DAY : -3 * DAY + 100]
-    seen.pods[-3 * DAY : -3 * DAY + 100] = 1.0
-    now, before = shown(seen), shown(seen, 2 * SETTLE)
+    """The later end of settled columns is open for both shards, and the usage of starting pods stays."""
+    measured = days(10)
+    measured.usage[-3 * DAY : -3 * DAY + 100] = 0.5 * measured.usage[-3 * DAY : -3 * DAY + 100]
+    measured.pods[-3 * DAY : -3 * DAY + 100] = 1.0
+    now, before = shown(measured), shown(measured, 2 * SETTLE)
     _, new = cleaned_weeks(group_of(now), None)
     _, old = cleaned_weeks(group_of(before), None)
     both = new.joined(replace(old, starts=np.full_like(old.starts, 0.7)))
@@ -162,14 +162,14 @@ def test_two_shards_that_become_one_are_cleaned_as_each_was() -> None:
     np.testing.assert_allclose(cleaned_since(group_of(now), part.settled).values, expected)
 
 
-def test_the_shares_and_reasons_are_told_and_explained() -> None:
-    seen = days(8)
+def test_masked_shares_and_reasons_are_reported_and_explained() -> None:
+    measured = days(8)
     noon = slice(-DAY - 20, -DAY + 20)
-    seen.usage[noon], seen.pods[noon] = 2.0, 2.0
+    measured.usage[noon], measured.pods[noon] = 2.0, 2.0
     forecaster = Forecaster("last-value")
-    said = forecaster.peaks(CPU, shown(seen), [AT_ONCE], NOON)[AT_ONCE]
+    peaks = forecaster.peaks(CPU, shown(measured), [AT_ONCE], NOON)[AT_ONCE]
     assert forecaster.masked() == [MaskedShare(WEB.id, CPU, "limit", pytest.approx(40 / (7 * DAY)))]
-    ahead = ahead_of(said, WEB.id, 0.9)
+    ahead = ahead_of(peaks, WEB.id, 0.9)
     assert isinstance(ahead, PeakForecast)
     assert "2.0% of the last week is masked (at the CPU limit 2.0%)" in ahead.note
 

@@ -1,4 +1,4 @@
-"""What we decide starts pods, pods that start use CPU, and CPU is what we decide by: the loop must come to rest."""
+"""Decisions by CPU start pods, and starting pods use CPU: this loop must come to rest."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import Workload, WorkloadId
 
 DEMAND = 20.0
-"""Cores; at half a core a pod it is the work of forty."""
+"""Demand in cores; at half a core a pod it needs forty pods."""
 EXTRA, LONG, START = 0.4, 4, 3
-"""A pod is ready three minutes after it was asked for, and uses so much more for four minutes."""
+"""A pod is ready after START minutes, and uses EXTRA cores more for LONG minutes."""
 HISTORY, RECENT = 4 * 1440, 180
 SPAN = PeakSpan(minutes(3), minutes(3))
 POLICY = policy(scale_down_stabilization=minutes(5))
 
 
 class Rest(NamedTuple):
-    """How the loop went: counts that were asked for, and the highest forecast of each minute."""
+    """The course of the loop: the decided count and the highest forecast of each minute."""
 
     counts: list[int]
     forecasts: list[float]
@@ -44,7 +44,7 @@ class Rest(NamedTuple):
 
 @dataclass
 class Loop:
-    """A cluster of one workload, by the minute."""
+    """A cluster of one workload, simulated by the minute."""
 
     cleaning: bool
     pods: list[float] = field(default_factory=list)
@@ -54,32 +54,32 @@ class Loop:
     state: State = field(default_factory=lambda: State.new(1))
 
     def __post_init__(self) -> None:
-        """Four days in which somebody now and then took pods away, and the HPA brought them back."""
+        """Play four days in which pods go now and then, and the HPA brings them back."""
         for minute in range(HISTORY):
             self.tick(34 if minute % 29 in range(12) else 40)
 
     def tick(self, ready: float) -> None:
-        """A minute in which so many pods are ready."""
+        """Play a minute in which `ready` pods are ready."""
         self.pods.append(ready)
         rises = np.maximum(np.diff(self.pods[-LONG - 1 :]), 0.0)
         self.usage.append(DEMAND + EXTRA * float(rises.sum()))
 
     def decided(self, minute: int) -> tuple[int, float]:
-        """What is asked for now, and what was forecast."""
+        """The count that is decided now, and the forecast behind it."""
         now, ready = NOON + minute * MINUTE, round(self.pods[-1])
-        one = workload(
+        web = workload(
             replicas=self.coming[-1], ready=ready, resources=Resources(cpu_request=1.0), autoscaler=hpa(highest=500)
         )
-        peaks = self.forecaster.peaks(CPU, self._shown(now, one), [SPAN], now)[SPAN]
-        ahead = ahead_of(peaks, one.id, 0.9)
+        peaks = self.forecaster.peaks(CPU, self._shown(now, web), [SPAN], now)[SPAN]
+        ahead = ahead_of(peaks, web.id, 0.9)
         outlook = SignalForecast(CPU, Measured(self.usage[-1], now), ahead)
-        recommendation, self.state = decide(one, {CPU: outlook}, POLICY, self.state, now)
+        recommendation, self.state = decide(web, {CPU: outlook}, POLICY, self.state, now)
         verdict = recommendation.replicas
-        return (verdict.replicas if isinstance(verdict, Scale) else one.replicas), float(peaks.values[0, -3])
+        return (verdict.replicas if isinstance(verdict, Scale) else web.replicas), float(peaks.values[0, -3])
 
-    def _shown(self, now: datetime, one: Workload) -> FreshHistory:
-        ready, cpu = (_windows(one.id, np.array(part[-HISTORY:]), now) for part in (self.pods, self.usage))
-        return fresh(*cpu, DemandContext(CPU, fresh(*ready), {one.id: one}) if self.cleaning else None)
+    def _shown(self, now: datetime, web: Workload) -> FreshHistory:
+        ready, cpu = (_windows(web.id, np.array(part[-HISTORY:]), now) for part in (self.pods, self.usage))
+        return fresh(*cpu, DemandContext(CPU, fresh(*ready), {web.id: web}) if self.cleaning else None)
 
 
 def _windows(id_: WorkloadId, values: np.ndarray, now: datetime) -> tuple[Window, Window]:
@@ -93,7 +93,7 @@ def _windows(id_: WorkloadId, values: np.ndarray, now: datetime) -> tuple[Window
 
 
 def played(*, cleaning: bool, long: int) -> Rest:
-    """Half the pods were gone for a while; whatever is asked for comes."""
+    """Play a loop in which half the pods were gone for a while, and every decided count is reached."""
     loop, rest = Loop(cleaning), Rest([], [])
     for _ in range(12):
         loop.tick(20)
@@ -113,6 +113,6 @@ def test_a_constant_demand_is_forecast_while_pods_start_and_the_count_settles() 
     assert set(rest.counts[-60:]) == {40}
 
 
-def test_without_it_the_forecast_follows_our_own_scaling() -> None:
+def test_without_cleaning_the_forecast_follows_our_own_scaling() -> None:
     rest = played(cleaning=False, long=30)
     assert max(rest.forecasts) > 1.05 * DEMAND

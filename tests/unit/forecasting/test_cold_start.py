@@ -1,4 +1,4 @@
-"""A workload that has just been created is forecast with the help of those that bear its name."""
+"""A new workload is forecast with the past of workloads that have its name."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def workload(name: str, namespace: str = "shop") -> WorkloadId:
 
 
 def history(*ids: WorkloadId, young: int = 24) -> FreshHistory:
-    """Steep rises at noon every day; the last workload has `young` points."""
+    """A history with steep rises at noon; the last workload has its newest `young` points only."""
     bins = np.arange(DAYS * DAY)
     rng = np.random.default_rng(1)
     rise = 1 + 9 * (bins % DAY < DAY // 4)
@@ -34,9 +34,9 @@ def history(*ids: WorkloadId, young: int = 24) -> FreshHistory:
     return FreshHistory(weeks, np.empty((len(ids), 0), np.float32), NOON)
 
 
-def newcomer_of(seen: FreshHistory) -> PeakForecast:
-    peaks = Forecaster("last-value").peaks(CPU, seen, [SOON], NOON)[SOON]
-    ahead = ahead_of(peaks, seen.weeks.keys[-1], 0.5)
+def newcomer_of(history: FreshHistory) -> PeakForecast:
+    peaks = Forecaster("last-value").peaks(CPU, history, [SOON], NOON)[SOON]
+    ahead = ahead_of(peaks, history.weeks.keys[-1], 0.5)
     assert isinstance(ahead, PeakForecast)
     return ahead
 
@@ -60,7 +60,7 @@ def test_the_coming_rise_of_a_newcomer_is_known_from_its_relatives() -> None:
 
 
 def test_a_donor_of_another_namespace_lends_without_its_name_being_shown() -> None:
-    """The note is shown to readers of the newcomer's namespace, who may not know which others there are."""
+    """Readers of the newcomer's namespace see the note, and may not know other namespaces."""
     related = newcomer_of(history(workload("web-1", "bank"), workload("web-2", "bank"), workload("web-3")))
     assert related.median > 3
     assert related.note.startswith("half of it from the past of a workload of this name in another namespace")
@@ -76,14 +76,14 @@ def test_after_two_days_a_workload_stands_on_its_own() -> None:
     assert borrowed(history(workload("web-1"), workload("web-2"), workload("web-3"), young=2 * DAY)) is None
 
 
-def test_in_a_young_history_nobody_can_lend() -> None:
+def test_in_a_young_history_no_workload_can_lend() -> None:
     whole = history(workload("web-1"), workload("web-2"), workload("web-3"))
     weeks = Window(whole.weeks.keys, whole.weeks.start, FIVE_MINUTES, whole.weeks.values[:, -3 * DAY :])
     assert borrowed(FreshHistory(weeks, whole.recent, whole.end)) is None
 
 
 def test_a_name_of_many_parts_that_could_be_endings_is_read_at_once() -> None:
-    """Each part is a number and a hash: 28 of them, as many as a name holds, could be read in 2**28 ways."""
+    """Each of 28 parts could be a number or a hash, so there are 2**28 ways to read the name."""
     name = "a" + "-12345678" * 27 + "-x"
     assert family(workload(name)) == ("Deployment", name)
     assert family(workload(name.removesuffix("-x"))) == ("Deployment", "a")

@@ -1,4 +1,4 @@
-"""Models of many workloads: fitted in parts and in rotation, carried on with every sample."""
+"""Models of many workloads are fitted in parts and in rotation, and updated with every sample."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HOUR = timedelta(hours=1)
 
 @dataclass
 class Counting:
-    """The last value, and how many series each fit was about."""
+    """A model of the last value that records the number of series of each fit."""
 
     fits: list[int] = field(default_factory=list)
     name: str = "counting"
@@ -44,25 +44,27 @@ class Counting:
 
 
 def window(count: int, *, at: datetime = NOON, value: float = 1.0) -> Window:
-    """A day of five-minute points that are all the same, of so many workloads."""
+    """A day of equal five-minute points, for `count` workloads."""
     ids = tuple(workload_id(f"web-{i}") for i in range(count))
     return Window(ids, at - 287 * FIVE_MINUTES, FIVE_MINUTES, np.full((count, 288), value, np.float32))
 
 
 def whole(weeks: Window) -> FreshHistory:
-    """A history whose newest points are those of the clock's own cut."""
+    """A history that ends on the grid of five minutes."""
     return FreshHistory(weeks, np.empty((len(weeks.keys), 0), np.float32), weeks.end)
 
 
-def forecaster(model: Counting, fits: int = 100) -> Forecaster:
+def forecaster_with(model: Counting, fits: int = 100) -> Forecaster:
     return Forecaster("last-value", HOUR, fits, {signal: Shards(model) for signal in (CPU, MEMORY)})
 
 
 def test_every_workload_gets_its_own_forecast() -> None:
-    seen = window(3)
-    values = seen.values * np.array([[1.0], [2.0], [3.0]], np.float32)
-    peaks = Forecaster("last-value").peaks(CPU, whole(Window(seen.keys, seen.start, seen.step, values)), [SOON], NOON)
-    medians = [ahead_of(peaks[SOON], id_, 0.5).median for id_ in seen.keys]
+    weeks = window(3)
+    values = weeks.values * np.array([[1.0], [2.0], [3.0]], np.float32)
+    peaks = Forecaster("last-value").peaks(
+        CPU, whole(Window(weeks.keys, weeks.start, weeks.step, values)), [SOON], NOON
+    )
+    medians = [ahead_of(peaks[SOON], id_, 0.5).median for id_ in weeks.keys]
     assert medians == pytest.approx([1.0, 2.0, 3.0])
 
 
@@ -79,18 +81,18 @@ def test_each_span_is_answered() -> None:
 
 @dataclass
 class Listening:
-    """The last value; remembers which windows it was asked for, by how many series."""
+    """A model of the last value that records the windows of each question, and its number of series."""
 
-    asked: list[tuple[int, tuple[models.StepWindow, ...]]] = field(default_factory=list)
+    questions: list[tuple[int, tuple[models.StepWindow, ...]]] = field(default_factory=list)
     fitted: Fitted | None = None
     name: str = "listening"
 
     def fit(self, panel: Panel) -> Listening:
-        return Listening(self.asked, LastValue().fit(panel))
+        return Listening(self.questions, LastValue().fit(panel))
 
     def update(self, panel: Panel) -> Listening:
         assert self.fitted
-        return Listening(self.asked, self.fitted.update(panel))
+        return Listening(self.questions, self.fitted.update(panel))
 
     def forecast(self, steps: int, quantiles: Sequence[float]) -> models.Forecast:
         raise NotImplementedError
@@ -102,40 +104,40 @@ class Listening:
         self, windows: Sequence[models.StepWindow], quantiles: Sequence[float]
     ) -> Mapping[models.StepWindow, models.Peak]:
         assert self.fitted
-        found = {window: self.fitted.forecast_peak(window, quantiles) for window in windows}
-        self.asked.append((len(next(iter(found.values())).keys), tuple(windows)))
-        return found
+        peaks = {window: self.fitted.forecast_peak(window, quantiles) for window in windows}
+        self.questions.append((len(next(iter(peaks.values())).keys), tuple(windows)))
+        return peaks
 
 
-def test_a_span_is_forecast_for_those_who_want_it() -> None:
-    later, seen = PeakSpan(minutes(20), minutes(3)), window(3)
-    first, second, third = seen.keys
-    peaks = Forecaster("last-value").peaks_by_span(CPU, whole(seen), {SOON: [first, third], later: [second]}, NOON)
+def test_a_span_is_forecast_for_the_workloads_that_ask_for_it() -> None:
+    later, weeks = PeakSpan(minutes(20), minutes(3)), window(3)
+    first, second, third = weeks.keys
+    peaks = Forecaster("last-value").peaks_by_span(CPU, whole(weeks), {SOON: [first, third], later: [second]}, NOON)
     assert [set(peaks[span].row) for span in (SOON, later)] == [{first, third}, {second}]
     assert isinstance(ahead_of(peaks[later], first, 0.9), Unknown)
 
 
 def test_spans_that_are_the_same_steps_to_a_model_are_asked_for_once() -> None:
-    model, seen = Listening(), window(2)
-    wanted = {SOON: seen.keys[:1], PeakSpan(minutes(4), minutes(3)): seen.keys[1:]}
-    one = Forecaster("listening", HOUR, 100, {CPU: Shards(model)})
-    peaks = one.peaks_by_span(CPU, whole(seen), wanted, NOON)
-    assert model.asked == [(2, (models.StepWindow(1, 2),))]
-    assert [found.begin - NOON for found in peaks.values()] == [minutes(3), minutes(4)]
+    model, weeks = Listening(), window(2)
+    ids_by_span = {SOON: weeks.keys[:1], PeakSpan(minutes(4), minutes(3)): weeks.keys[1:]}
+    forecaster = Forecaster("listening", HOUR, 100, {CPU: Shards(model)})
+    peaks = forecaster.peaks_by_span(CPU, whole(weeks), ids_by_span, NOON)
+    assert model.questions == [(2, (models.StepWindow(1, 2),))]
+    assert [ahead.begin - NOON for ahead in peaks.values()] == [minutes(3), minutes(4)]
 
 
-def test_a_part_is_not_asked_for_what_only_others_want() -> None:
-    model, seen = Listening(), window(ROWS + 1)
-    wanted = {SOON: seen.keys[:ROWS], PeakSpan(minutes(20), minutes(3)): seen.keys[ROWS:]}
-    Forecaster("listening", HOUR, 100, {CPU: Shards(model)}).peaks_by_span(CPU, whole(seen), wanted, NOON)
-    assert model.asked == [(ROWS, (models.StepWindow(1, 2),)), (1, (models.StepWindow(5, 5),))]
+def test_a_part_is_not_asked_for_spans_of_other_parts_alone() -> None:
+    model, weeks = Listening(), window(ROWS + 1)
+    ids_by_span = {SOON: weeks.keys[:ROWS], PeakSpan(minutes(20), minutes(3)): weeks.keys[ROWS:]}
+    Forecaster("listening", HOUR, 100, {CPU: Shards(model)}).peaks_by_span(CPU, whole(weeks), ids_by_span, NOON)
+    assert model.questions == [(ROWS, (models.StepWindow(1, 2),)), (1, (models.StepWindow(5, 5),))]
 
 
 @dataclass
 class Learning:
-    """The last value; counts how often it was told something newer, and does not need the samples for that."""
+    """A model of the last value that counts its updates, and needs no history for them."""
 
-    told: int = 0
+    updates: int = 0
     fitted: Fitted = field(default_factory=lambda: LastValue().fit(models.Panel(np.ones((0, 1)), NOON, HOUR, ())))
     name: str = "learning"
 
@@ -143,10 +145,10 @@ class Learning:
         return Learning(0, LastValue().fit(panel))
 
     def update(self, panel: Panel) -> Learning:
-        return Learning(self.told + 1, self.fitted.update(panel))
+        return Learning(self.updates + 1, self.fitted.update(panel))
 
     def without_history(self) -> Learning:
-        return Learning(self.told, self.fitted)
+        return Learning(self.updates, self.fitted)
 
     def forecast(self, steps: int, quantiles: Sequence[float]) -> models.Forecast:
         return self.fitted.forecast(steps, quantiles)
@@ -157,11 +159,11 @@ class Learning:
 
 def test_what_a_model_learns_from_new_samples_stays_until_its_next_fit() -> None:
     shards = Shards(Learning())
-    one = Forecaster("learning", HOUR, 100, {CPU: shards})
+    forecaster = Forecaster("learning", HOUR, 100, {CPU: shards})
     for minute in range(0, 15, 5):
         at = NOON + minutes(minute)
-        one.peaks(CPU, whole(window(2, at=at)), [SOON], at)
-    assert [shard.fitted for shard in shards.shards if isinstance(shard.fitted, Learning) and shard.fitted.told == 3]
+        forecaster.peaks(CPU, whole(window(2, at=at)), [SOON], at)
+    assert [shard.fitted for shard in shards.shards if isinstance(shard.fitted, Learning) and shard.fitted.updates == 3]
 
 
 def test_workloads_without_history_are_unknown() -> None:
@@ -182,98 +184,98 @@ def _model_of(peaks: PeakForecasts, id_: WorkloadId) -> str:
 
 class TestRotation:
     def test_a_start_fits_so_many_parts_in_one_round_and_the_rest_wait(self) -> None:
-        model, seen = Counting(), window(2 * ROWS + 7)
-        peaks = forecaster(model, fits=2).peaks(CPU, whole(seen), [SOON], NOON)[SOON]
+        model, weeks = Counting(), window(2 * ROWS + 7)
+        peaks = forecaster_with(model, fits=2).peaks(CPU, whole(weeks), [SOON], NOON)[SOON]
         assert model.fits == [ROWS, ROWS]
-        waiting = ahead_of(peaks, seen.keys[-1], 0.9)
+        waiting = ahead_of(peaks, weeks.keys[-1], 0.9)
         assert waiting == Unknown("its model is being fitted; 1 of 3 parts are waiting")
 
-    def test_the_prior_speaks_for_parts_that_wait_for_their_first_fit(self) -> None:
-        seen, default = window(ROWS + 2), Forecaster("adaptive", fits=1)
-        said = [default.peaks(CPU, whole(seen), [SOON], NOON + minutes(minute))[SOON] for minute in range(2)]
-        speaking = [[_model_of(peaks, id_) for id_ in (seen.keys[0], seen.keys[-1])] for peaks in said]
+    def test_the_prior_forecasts_for_parts_that_wait_for_their_first_fit(self) -> None:
+        weeks, default = window(ROWS + 2), Forecaster("adaptive", fits=1)
+        rounds = [default.peaks(CPU, whole(weeks), [SOON], NOON + minutes(minute))[SOON] for minute in range(2)]
+        speaking = [[_model_of(peaks, id_) for id_ in (weeks.keys[0], weeks.keys[-1])] for peaks in rounds]
         assert speaking == [["adaptive", "prior"], ["adaptive", "adaptive"]]
 
     def test_the_rest_is_fitted_in_the_next_round(self) -> None:
-        model, seen = Counting(), window(2 * ROWS + 7)
-        all_parts = forecaster(model, fits=2)
+        model, weeks = Counting(), window(2 * ROWS + 7)
+        all_parts = forecaster_with(model, fits=2)
         for minute in range(2):
-            peaks = all_parts.peaks(CPU, whole(seen), [SOON], NOON + minutes(minute))[SOON]
+            peaks = all_parts.peaks(CPU, whole(weeks), [SOON], NOON + minutes(minute))[SOON]
         assert model.fits == [ROWS, ROWS, 7]
-        assert isinstance(ahead_of(peaks, seen.keys[-1], 0.9), PeakForecast)
+        assert isinstance(ahead_of(peaks, weeks.keys[-1], 0.9), PeakForecast)
 
     def test_a_young_model_is_not_fitted_again(self) -> None:
         model = Counting()
-        one = forecaster(model)
+        forecaster = forecaster_with(model)
         for minute in range(0, 60, 5):
-            one.peaks(CPU, whole(window(3, at=NOON + minutes(minute))), [SOON], NOON + minutes(minute))
+            forecaster.peaks(CPU, whole(window(3, at=NOON + minutes(minute))), [SOON], NOON + minutes(minute))
         assert model.fits == [3]
 
     def test_old_models_are_fitted_one_a_round_over_all_signals(self) -> None:
         model, later = Counting(), NOON + HOUR
-        one = forecaster(model)
+        forecaster = forecaster_with(model)
         for signal in (CPU, MEMORY):
-            one.peaks(signal, whole(window(ROWS + 1)), [SOON], NOON)
+            forecaster.peaks(signal, whole(window(ROWS + 1)), [SOON], NOON)
         model.fits.clear()
         for minute in range(5):
             for signal in (CPU, MEMORY):
-                one.peaks(signal, whole(window(ROWS + 1, at=later)), [SOON], later + minutes(minute))
+                forecaster.peaks(signal, whole(window(ROWS + 1, at=later)), [SOON], later + minutes(minute))
         assert sorted(model.fits) == [1, 1, ROWS, ROWS]
 
     def test_so_many_are_renewed_in_a_round_that_each_has_its_turn_in_time(self) -> None:
-        """Seven parts that may be three minutes old: three in each round of a minute."""
+        """Seven parts may be three minutes old, so three are renewed in each round of a minute."""
         model = Counting()
-        one, seen = forecaster(model), window(7 * ROWS)
-        one.refit_after = minutes(3)
-        one.peaks(CPU, whole(seen), [SOON], NOON)
+        forecaster, weeks = forecaster_with(model), window(7 * ROWS)
+        forecaster.refit_after = minutes(3)
+        forecaster.peaks(CPU, whole(weeks), [SOON], NOON)
         counts = []
         for minute in range(3, 6):
             before = len(model.fits)
-            one.peaks(CPU, whole(seen), [SOON], NOON + minutes(minute))
+            forecaster.peaks(CPU, whole(weeks), [SOON], NOON + minutes(minute))
             counts.append(len(model.fits) - before)
         assert counts == [3, 3, 1]
 
-    def test_a_workload_that_is_not_wanted_for_a_while_takes_the_model_from_no_other(self) -> None:
+    def test_a_workload_that_is_left_out_for_a_while_takes_the_model_from_no_other(self) -> None:
         counting = Counting()
-        one, seen = forecaster(counting), whole(window(3))
-        ids = seen.weeks.keys
-        one.peaks_by_span(CPU, seen, {SOON: ids}, NOON)
-        for wanted in (ids[:2], ids):
-            answers = one.peaks_by_span(CPU, seen, {SOON: wanted}, NOON + minutes(1), learn=False)[SOON]
-            assert all(isinstance(ahead_of(answers, id_, 0.5), PeakForecast) for id_ in wanted)
+        forecaster, history = forecaster_with(counting), whole(window(3))
+        ids = history.weeks.keys
+        forecaster.peaks_by_span(CPU, history, {SOON: ids}, NOON)
+        for requested in (ids[:2], ids):
+            answers = forecaster.peaks_by_span(CPU, history, {SOON: requested}, NOON + minutes(1), learn=False)[SOON]
+            assert all(isinstance(ahead_of(answers, id_, 0.5), PeakForecast) for id_ in requested)
         assert counting.fits == [3]
 
-    def test_a_part_that_is_mostly_not_wanted_is_made_anew(self) -> None:
+    def test_a_part_of_which_most_are_left_out_is_made_anew(self) -> None:
         counting = Counting()
-        one, seen = forecaster(counting), whole(window(3))
-        one.peaks_by_span(CPU, seen, {SOON: seen.weeks.keys}, NOON)
-        one.peaks_by_span(CPU, seen, {SOON: seen.weeks.keys[:1]}, NOON + minutes(1))
+        forecaster, history = forecaster_with(counting), whole(window(3))
+        forecaster.peaks_by_span(CPU, history, {SOON: history.weeks.keys}, NOON)
+        forecaster.peaks_by_span(CPU, history, {SOON: history.weeks.keys[:1]}, NOON + minutes(1))
         assert counting.fits == [3, 1]
 
-    def test_one_that_comes_is_fitted_alone_and_the_others_are_kept(self) -> None:
+    def test_a_workload_that_comes_is_fitted_alone_and_the_others_keep_their_models(self) -> None:
         model = Counting()
-        one = forecaster(model)
-        one.peaks(CPU, whole(window(ROWS + 1)), [SOON], NOON)
-        one.peaks(CPU, whole(window(ROWS + 2)), [SOON], NOON + minutes(1))
+        forecaster = forecaster_with(model)
+        forecaster.peaks(CPU, whole(window(ROWS + 1)), [SOON], NOON)
+        forecaster.peaks(CPU, whole(window(ROWS + 2)), [SOON], NOON + minutes(1))
         assert model.fits == [ROWS, 1, 1]
 
 
 def test_the_newest_sample_reaches_the_forecast_without_a_fit() -> None:
     model = Counting()
-    one = forecaster(model)
-    one.peaks(CPU, whole(window(1)), [SOON], NOON)
+    forecaster = forecaster_with(model)
+    forecaster.peaks(CPU, whole(window(1)), [SOON], NOON)
     raised = window(1, at=NOON + minutes(5), value=1.0)
     values = raised.values.copy()
     values[:, -1] = 3.0
     newer = Window(raised.keys, raised.start, raised.step, values)
-    ahead = ahead_of(one.peaks(CPU, whole(newer), [SOON], NOON + minutes(5))[SOON], raised.keys[0], 0.5)
+    ahead = ahead_of(forecaster.peaks(CPU, whole(newer), [SOON], NOON + minutes(5))[SOON], raised.keys[0], 0.5)
     assert ahead.median == pytest.approx(3.0)
     assert model.fits == [1]
 
 
 @dataclass
 class Forgetful:
-    """The last value, unless it has forgotten how to take in a newer sample."""
+    """A model of the last value whose update fails while `forgot` is set."""
 
     forgot: bool
     fits: int = 0
@@ -290,28 +292,30 @@ class Forgetful:
 
 
 class TestModelThatFails:
-    def ask(self, one: Forecaster, at: datetime) -> PeakForecast | Unknown:
-        return ahead_of(one.peaks(CPU, whole(window(1)), [SOON], at)[SOON], workload_id("web-0"), 0.9)
+    def ask(self, forecaster: Forecaster, at: datetime) -> PeakForecast | Unknown:
+        return ahead_of(forecaster.peaks(CPU, whole(window(1)), [SOON], at)[SOON], workload_id("web-0"), 0.9)
 
     def test_on_the_way_says_so_and_is_fitted_anew_in_the_next_round(self) -> None:
         model = Forgetful(forgot=False)
-        one = Forecaster("last-value", HOUR, 100, {CPU: Shards(model)})
-        assert isinstance(self.ask(one, NOON), PeakForecast)
+        forecaster = Forecaster("last-value", HOUR, 100, {CPU: Shards(model)})
+        assert isinstance(self.ask(forecaster, NOON), PeakForecast)
         model.forgot = True
-        assert self.ask(one, NOON + minutes(1)) == Unknown("the model failed with OverflowError: too many samples")
-        assert len(one.failures()) == 1
+        assert self.ask(forecaster, NOON + minutes(1)) == Unknown(
+            "the model failed with OverflowError: too many samples"
+        )
+        assert len(forecaster.failures()) == 1
         model.forgot = False
-        assert isinstance(self.ask(one, NOON + minutes(2)), PeakForecast)
-        assert (model.fits, one.failures()) == (2, [])
+        assert isinstance(self.ask(forecaster, NOON + minutes(2)), PeakForecast)
+        assert (model.fits, forecaster.failures()) == (2, [])
 
     def test_as_soon_as_it_is_fitted_waits_for_its_turn_and_goes_on_saying_so(self) -> None:
         model = Forgetful(forgot=True)
-        one = Forecaster("last-value", HOUR, 100, {CPU: Shards(model)})
+        forecaster = Forecaster("last-value", HOUR, 100, {CPU: Shards(model)})
         for minute in range(60):
-            assert isinstance(self.ask(one, NOON + minutes(minute)), Unknown)
-            assert len(one.failures()) == 1
+            assert isinstance(self.ask(forecaster, NOON + minutes(minute)), Unknown)
+            assert len(forecaster.failures()) == 1
         assert model.fits == 1
-        self.ask(one, NOON + HOUR)
+        self.ask(forecaster, NOON + HOUR)
         assert model.fits == 2
 
 

@@ -1,4 +1,4 @@
-"""The coming hour step by step, some workloads in each cycle."""
+"""Forecasts of the coming hour step by step, for some workloads in each cycle."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 SOON = PeakSpan(minutes(3), minutes(3))
 
 
-def seen(count: int, value: float = 1.23456) -> FreshHistory:
-    """A day of five-minute points that are all the same, of so many workloads."""
+def history_of(count: int, value: float = 1.23456) -> FreshHistory:
+    """A day of equal five-minute points, for `count` workloads."""
     ids = tuple(workload_id(f"web-{i}") for i in range(count))
     weeks = Window(ids, NOON - 287 * FIVE_MINUTES, FIVE_MINUTES, np.full((count, 288), value, np.float32))
     return FreshHistory(weeks, np.empty((count, 0), np.float32), weeks.end)
@@ -35,7 +35,7 @@ def seen(count: int, value: float = 1.23456) -> FreshHistory:
 
 def test_a_path_is_an_hour_by_five_minutes() -> None:
     forecaster = Forecaster("last-value", paths=Paths())
-    forecaster.peaks(CPU, seen(1), [SOON], NOON)
+    forecaster.peaks(CPU, history_of(1), [SOON], NOON)
     path = forecaster.paths.by_workload[workload_id("web-0")][CPU]
     assert (path.made_at, path.begin, path.step, path.model) == (NOON, NOON, FIVE_MINUTES, "last-value")
     assert len(path.values) == STEPS
@@ -45,7 +45,7 @@ def test_a_path_is_an_hour_by_five_minutes() -> None:
 
 def test_many_workloads_take_turns() -> None:
     forecaster = Forecaster("last-value", paths=Paths())
-    history = seen(12 * ROWS)
+    history = history_of(12 * ROWS)
     known = []
     for cycle in range(PATH_ROUNDS + 1):
         forecaster.peaks(CPU, history, [SOON], NOON + cycle * minutes(1))
@@ -57,14 +57,14 @@ def test_many_workloads_take_turns() -> None:
 
 def test_a_workload_that_is_gone_has_no_path_left() -> None:
     forecaster = Forecaster("last-value", paths=Paths())
-    forecaster.peaks(CPU, seen(2), [SOON], NOON)
-    forecaster.peaks(CPU, seen(1), [SOON], NOON + minutes(1))
+    forecaster.peaks(CPU, history_of(2), [SOON], NOON)
+    forecaster.peaks(CPU, history_of(1), [SOON], NOON + minutes(1))
     assert list(forecaster.paths.by_workload) == [workload_id("web-0")]
 
 
 @dataclass
 class Shortsighted:
-    """Says peaks and fails at paths."""
+    """A model that forecasts peaks and fails at paths."""
 
     fitted: Fitted | None = None
     name: str = "shortsighted"
@@ -85,13 +85,13 @@ class Shortsighted:
 def test_a_model_that_knows_no_path_keeps_its_forecasts() -> None:
     forecaster = Forecaster("last-value", signals={CPU: Shards(Shortsighted())}, paths=Paths())
     for cycle in range(2):
-        peaks = forecaster.peaks(CPU, seen(1), [SOON], NOON + cycle * minutes(1))[SOON]
+        peaks = forecaster.peaks(CPU, history_of(1), [SOON], NOON + cycle * minutes(1))[SOON]
         assert isinstance(ahead_of(peaks, workload_id("web-0"), 0.5), PeakForecast)
     assert forecaster.paths.by_workload == {}
     assert forecaster.failures() == []
 
 
-def test_nobody_who_does_not_want_them_pays_for_them() -> None:
+def test_a_forecaster_without_paths_makes_none() -> None:
     forecaster = Forecaster("last-value", refit_after=timedelta(hours=1))
-    forecaster.peaks(CPU, seen(1), [SOON], NOON)
+    forecaster.peaks(CPU, history_of(1), [SOON], NOON)
     assert forecaster.paths is None

@@ -42,8 +42,8 @@ def test_it_is_what_numpy_reads_between_two_levels(quantile: float, values: list
 
 
 @given(st.floats(0.5, 0.99), st.floats(0.5, 0.99))
-def test_a_higher_level_never_gives_a_lower_peak(one: float, other: float) -> None:
-    low, high = sorted((one, other))
+def test_a_higher_level_never_gives_a_lower_peak(first: float, second: float) -> None:
+    low, high = sorted((first, second))
     assert peak_at(low) <= peak_at(high)
 
 
@@ -67,8 +67,10 @@ def test_only_workloads_with_a_forecast_have_a_row() -> None:
 
 
 def test_a_remark_follows_what_is_noted_already() -> None:
-    said = replace(SEVERAL, notes=("held", "there is no sample")).remarked({WEB: "masked", SILENT: "masked", NEW: "-"})
-    assert [getattr(ahead_of(said, id_, 0.9), "note", "") for id_ in (WEB, OTHER, SILENT)] == [
+    remarked = replace(SEVERAL, notes=("held", "there is no sample")).remarked(
+        {WEB: "masked", SILENT: "masked", NEW: "-"}
+    )
+    assert [getattr(ahead_of(remarked, id_, 0.9), "note", "") for id_ in (WEB, OTHER, SILENT)] == [
         "held; masked",
         "held",
         "there is no sample",
@@ -78,19 +80,26 @@ def test_a_remark_follows_what_is_noted_already() -> None:
 def test_answers_of_a_model_are_laid_on_the_rows_of_their_series() -> None:
     answers = ModelAnswers(np.arange(4))
     values = np.array([VALUES, np.array(VALUES) * 2])
-    said = Provenance(("c", "a"), ("prior", "last-value"), ("", "short"), {"b": "silent"})
-    answers.take(np.arange(1, 4), ("a", "b", "c"), Peak(values, StepWindow(1, 1), after(0), FIVE_MINUTES, LEVELS, said))
+    provenance = Provenance(("c", "a"), ("prior", "last-value"), ("", "short"), {"b": "silent"})
+    answers.take(
+        np.arange(1, 4), ("a", "b", "c"), Peak(values, StepWindow(1, 1), after(0), FIVE_MINUTES, LEVELS, provenance)
+    )
     answers.set_unknown(np.arange(4) == 0, "its model is being fitted")
     ids = tuple(workload_id(name) for name in "xabc")
     peaks = answers.forecasts(after(3), after(6), SpanRows.of(ids, {id_: row for row, id_ in enumerate(ids)}))
-    assert [getattr(one, "peak", None) for one in (ahead_of(peaks, id_, 0.5) for id_ in ids)] == [None, 4.0, None, 2.0]
+    assert [getattr(ahead, "peak", None) for ahead in (ahead_of(peaks, id_, 0.5) for id_ in ids)] == [
+        None,
+        4.0,
+        None,
+        2.0,
+    ]
     assert [ahead_of(peaks, id_, 0.5).note for id_ in ids] == ["its model is being fitted", "short", "silent", ""]
     assert [peaks.models[peaks.model[row]] for row in (1, 3)] == ["last-value", "prior"]
 
 
-def test_some_forecasts_are_kept_in_memory_of_their_own() -> None:
-    kept = SEVERAL.sample(1, 2)
-    assert (kept.ids, dict(kept.row)) == ((OTHER,), {OTHER: 0})
-    assert ahead_of(kept, OTHER, 0.9) == ahead_of(SEVERAL, OTHER, 0.9)
-    assert kept.values.base is None
+def test_a_sample_of_forecasts_has_memory_of_its_own() -> None:
+    sample = SEVERAL.sample(1, 2)
+    assert (sample.ids, dict(sample.row)) == ((OTHER,), {OTHER: 0})
+    assert ahead_of(sample, OTHER, 0.9) == ahead_of(SEVERAL, OTHER, 0.9)
+    assert sample.values.base is None
     assert SEVERAL.sample(5, 10).ids == ()

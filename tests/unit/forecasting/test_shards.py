@@ -1,4 +1,4 @@
-"""Workloads stay with their neighbours, so that their models are kept."""
+"""Workloads stay in the shard of their neighbours, so that its model is kept."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ if TYPE_CHECKING:
 IDS = [workload_id(f"web-{i}") for i in range(2 * ROWS + 10)]
 
 
-def sizes(some: Sequence[Shard]) -> list[int]:
-    return [len(one.ids) for one in some]
+def sizes(groups: Sequence[Shard]) -> list[int]:
+    return [len(shard.ids) for shard in groups]
 
 
 def test_workloads_are_cut_in_their_order() -> None:
     assert sizes(regrouped([], IDS)) == [ROWS, ROWS, 10]
-    assert [id_ for one in regrouped([], IDS) for id_ in one.ids] == IDS
+    assert [id_ for shard in regrouped([], IDS) for id_ in shard.ids] == IDS
 
 
 def test_the_same_workloads_in_another_order_change_nothing() -> None:
     groups = regrouped([], IDS)
-    assert all(one is other for one, other in zip(regrouped(groups, IDS[::-1]), groups, strict=True))
+    assert all(shard is other for shard, other in zip(regrouped(groups, IDS[::-1]), groups, strict=True))
 
 
-def test_who_goes_changes_one_group() -> None:
+def test_a_workload_that_goes_changes_one_group() -> None:
     groups = regrouped([], IDS)
     left = regrouped(groups, IDS[1:])
     assert sizes(left) == [ROWS - 1, ROWS, 10]
     assert left[1] is groups[1]
 
 
-def test_who_comes_joins_those_without_a_model() -> None:
+def test_a_workload_that_comes_joins_those_without_a_model() -> None:
     groups = regrouped(regrouped([], IDS), IDS[1:])
     assert sizes(regrouped(groups, [workload_id("new"), *IDS[1:]])) == [ROWS, ROWS, 10]
 
@@ -66,7 +66,7 @@ def test_everybody_has_one_place_whoever_comes_and_goes(rounds: list[set[Workloa
     groups: list[Shard] = []
     for ids in rounds:
         groups = regrouped(groups, sorted(ids))
-        placed = [id_ for one in groups for id_ in one.ids]
+        placed = [id_ for shard in groups for id_ in shard.ids]
         assert sorted(placed) == sorted(ids)
         assert all(0 < size <= ROWS for size in sizes(groups))
 
@@ -76,23 +76,23 @@ WAVES = np.random.default_rng(5).gamma(20.0, size=(6, 4 * 288)).astype(np.float3
 
 
 class Fleet:
-    """Some workloads, by a model that learns from every sample; asked every five minutes."""
+    """Workloads whose model learns from every sample, forecast every five minutes."""
 
     def __init__(self, refit_after: timedelta = timedelta(days=1)) -> None:
         self.forecaster = Forecaster("adaptive", refit_after, signals={CPU: Shards(Adaptive(replays=4))})
         self.passed = 0
 
     def ask(self, *there: int, learn: bool = True) -> dict[int, float]:
-        """The median of the coming peak of each that is there and has a model."""
+        """Median of the coming peak of each present workload that has a model."""
         self.passed += 1
-        columns, ids = 3 * 288, tuple(IDS[one] for one in there)
+        columns, ids = 3 * 288, tuple(IDS[number] for number in there)
         values = WAVES[list(there), self.passed : self.passed + columns]
         weeks = Window(ids, NOON + (self.passed - columns + 1) * FIVE_MINUTES, FIVE_MINUTES, values)
-        seen = FreshHistory(weeks, np.empty((len(ids), 0), np.float32), weeks.end)
+        history = FreshHistory(weeks, np.empty((len(ids), 0), np.float32), weeks.end)
         now = NOON + self.passed * FIVE_MINUTES
-        said = self.forecaster.peaks_by_span(CPU, seen, {SOON: ids}, now, learn=learn)[SOON]
-        ahead = {one: ahead_of(said, IDS[one], 0.5) for one in there}
-        return {one: it.median for one, it in ahead.items() if isinstance(it, PeakForecast)}
+        peaks = self.forecaster.peaks_by_span(CPU, history, {SOON: ids}, now, learn=learn)[SOON]
+        ahead = {number: ahead_of(peaks, IDS[number], 0.5) for number in there}
+        return {number: peak.median for number, peak in ahead.items() if isinstance(peak, PeakForecast)}
 
     @property
     def sizes(self) -> list[int]:
@@ -119,7 +119,7 @@ class TestWhatWasLearned:
         fleet.ask(0, 1, 2, 3)
         undisturbed.ask(0, 1, 2, 3)
         for _ in range(2):
-            expected = {one: it for one, it in undisturbed.ask(0, 1, 2, 3).items() if one != 1}
+            expected = {number: median for number, median in undisturbed.ask(0, 1, 2, 3).items() if number != 1}
             assert fleet.ask(0, 2, 3, learn=False) == pytest.approx(expected)
         assert fleet.sizes == [3]
 
@@ -130,7 +130,7 @@ class TestWhatWasLearned:
         assert fleet.sizes == [4]
         assert set(fleet.ask(0, 1, 2, 3, learn=False)) == {0, 1, 2, 3}
 
-    def test_one_that_was_never_cleaned_takes_from_the_others_nothing_of_what_pods_use_to_start(self) -> None:
+    def test_a_workload_that_was_never_cleaned_takes_no_start_up_usage_from_the_others(self) -> None:
         parts, known = Shards(Adaptive(replays=4)), cast("Cleaning", object())
         ids, rows = tuple(IDS[:4]), np.arange(4)
         parts.shards = [
@@ -139,4 +139,4 @@ class TestWhatWasLearned:
         ]
         weeks = Window(ids, NOON, FIVE_MINUTES, WAVES[:4])
         parts.learn(FreshHistory(weeks, np.empty((4, 0), np.float32), weeks.end), parts.shards[0], weeks.end)
-        assert [(len(one.ids), one.cleaning) for one in parts.shards] == [(3, known), (1, None)]
+        assert [(len(shard.ids), shard.cleaning) for shard in parts.shards] == [(3, known), (1, None)]

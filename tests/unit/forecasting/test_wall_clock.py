@@ -46,7 +46,7 @@ each_change = pytest.mark.parametrize(("zone", "monday"), CHANGES.values(), ids=
 
 
 def at_ten_to_eight(zone: str, day: datetime) -> datetime:
-    """10 minutes before the load comes, by the clock of the zone."""
+    """Ten minutes before the load comes, by the clock of the zone."""
     return day.replace(hour=7, minute=50, tzinfo=ZoneInfo(zone)).astimezone(UTC)
 
 
@@ -65,7 +65,7 @@ def history(zone: str, now: datetime, *, stated: bool) -> FreshHistory:
 
 
 def p90(zone: str, day: datetime, *, stated: bool = True) -> float:
-    """What is expected of 07:55 to 08:05."""
+    """Forecast for 07:55 to 08:05 by the clock of the zone."""
     now = at_ten_to_eight(zone, day)
     ahead = ahead_of(Forecaster("adaptive").peaks(CPU, history(zone, now, stated=stated), [SPAN], now)[SPAN], WEB, 0.9)
     assert isinstance(ahead, PeakForecast)
@@ -80,23 +80,23 @@ def test_the_morning_after_a_change_is_expected_as_the_friday_before(zone: str, 
 
 
 def test_a_fleet_in_utc_has_the_very_numbers_that_it_had() -> None:
-    seen = history("UTC", at_ten_to_eight("UTC", datetime(2026, 3, 30, tzinfo=UTC)), stated=False)
-    assert by_wall_clock(seen.weeks.values, (WEB,), seen) is seen.weeks.values
-    in_utc = replace(seen, zones={WEB: "Asia/Tokyo"})  # no summer time there
-    assert by_wall_clock(seen.weeks.values, (WEB,), in_utc) is seen.weeks.values
+    known = history("UTC", at_ten_to_eight("UTC", datetime(2026, 3, 30, tzinfo=UTC)), stated=False)
+    assert by_wall_clock(known.weeks.values, (WEB,), known) is known.weeks.values
+    in_utc = replace(known, zones={WEB: "Asia/Tokyo"})  # no summer time there
+    assert by_wall_clock(known.weeks.values, (WEB,), in_utc) is known.weeks.values
 
 
 @each_change
 def test_yesterday_is_the_day_before_by_the_clock(zone: str, monday: datetime) -> None:
     now = at_ten_to_eight(zone, monday - DAY)
-    seen = history(zone, now, stated=True)
+    known = history(zone, now, stated=True)
     begin = now + minutes(10)
-    assert DayAgo(seen.weeks, seen.zones).peak(WEB, begin, begin + minutes(9)) == pytest.approx(10, rel=0.05)
-    assert DayAgo(seen.weeks, seen.zones).peak(WEB, now - minutes(9), now) == pytest.approx(1, rel=0.05)
+    assert DayAgo(known.weeks, known.zones).peak(WEB, begin, begin + minutes(9)) == pytest.approx(10, rel=0.05)
+    assert DayAgo(known.weeks, known.zones).peak(WEB, now - minutes(9), now) == pytest.approx(1, rel=0.05)
 
 
 class Weeks:
-    """The weeks of one load, and no minutes."""
+    """A history with the weeks of one load, and no minutes."""
 
     def __init__(self, zone: str, now: datetime) -> None:
         self.weeks = history(zone, now, stated=False).weeks
@@ -109,22 +109,22 @@ class Weeks:
 
 @each_change
 def test_a_gate_judges_days_by_the_clock_of_their_users(zone: str, monday: datetime) -> None:
-    """Every day of the evidence steps up at the same place, those before the change, too."""
+    """Each day of the evidence steps up at the same time of day, also before the change."""
     past = PastDemand(Weeks(zone, at_ten_to_eight(zone, monday)))
-    found = {}
+    places = {}
     for stated in (zone, "UTC"):
         policy = Policy.model_validate({"time_zone": stated})
         cases = cases_of(workload("web", autoscaler=hpa(CPU_HALF)), policy, past)
         assert isinstance(cases, list)
         bins = cases[0].bins
         steps = (len(bins) - np.flatnonzero((bins[1:] > bins.mean()) & (bins[:-1] < bins.mean()))) % 288
-        found[stated] = len(np.unique(steps))
-    assert found == {zone: 1, "UTC": 2}
+        places[stated] = len(np.unique(steps))
+    assert places == {zone: 1, "UTC": 2}
 
 
 @pytest.mark.parametrize(("zone", "monday"), [CHANGES[name] for name in CHANGES if "spring" in name])
 def test_a_pods_coming_load_is_expected_by_the_clock_of_its_users(zone: str, monday: datetime) -> None:
-    """The step of 08:00 lies within the quarter of an hour after 07:50 of the Sunday."""
+    """The step of 08:00 lies within a quarter of an hour after 07:50 on the Sunday."""
     now = at_ten_to_eight(zone, monday - DAY)
     alone = workload("web", autoscaler=None, replicas=2)
     peaks = {}
@@ -138,8 +138,8 @@ def test_a_pods_coming_load_is_expected_by_the_clock_of_its_users(zone: str, mon
 
 
 def columns(zone: str, end: datetime, count: int) -> NDArray[np.intp]:
-    found = columns_by_clock(zone, end, FIVE_MINUTES, count)
-    return np.arange(count) if found is None else found
+    moved = columns_by_clock(zone, end, FIVE_MINUTES, count)
+    return np.arange(count) if moved is None else moved
 
 
 @given(
@@ -148,14 +148,14 @@ def columns(zone: str, end: datetime, count: int) -> NDArray[np.intp]:
     st.integers(1, 9000),
 )
 def test_every_column_holds_what_its_clock_showed(zone: str, place: int, count: int) -> None:
-    """The array rule is the rule on one instant, whatever lies within the weeks."""
+    """The rule on arrays equals the rule on a single instant for all weeks."""
     end = datetime(2026, 1, 1, tzinfo=UTC) + place * FIVE_MINUTES
-    found = columns(zone, end, count)
+    shown = columns(zone, end, count)
     begin = end - count * FIVE_MINUTES
     for column in {0, count // 3, count // 2, count - 1}:
         meant = time_by_clock(end, end - (begin + column * FIVE_MINUTES), zone)
         expected = (meant - begin) // FIVE_MINUTES
-        assert found[column] == (expected if 0 <= expected < count else -1)
+        assert shown[column] == (expected if 0 <= expected < count else -1)
 
 
 def test_a_change_is_found_to_the_second() -> None:

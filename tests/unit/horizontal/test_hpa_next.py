@@ -58,7 +58,7 @@ def test_without_an_hpa_nothing_is_foretold() -> None:
 
 def test_it_follows_the_measured_demand_and_not_the_forecast() -> None:
     text = "\n".join(next_sync(workload(), decided(outlooks(cpu=3.0, cpu_ahead=9.0))))
-    assert "6" in text
+    assert "from 4 to 6" in text
     assert "18" not in text
 
 
@@ -67,7 +67,7 @@ def test_a_request_rate_goes_by_the_name_the_hpa_gives_it() -> None:
     forecasts = outlooks(cpu=2.0, requests=350.0)
     text = "\n".join(next_sync(busy, decided(forecasts, of=busy, under=policy(requests_metric="http_requests"))))
     assert "http_requests" in text
-    assert "7" in text
+    assert "from 4 to 7" in text
 
 
 def test_it_is_not_foretold_where_one_of_its_metrics_is_not_measured() -> None:
@@ -103,7 +103,7 @@ FORECAST = Target("forecaster_demand", TargetType.AVERAGE_VALUE, 0.5)
 def test_an_hpa_that_reads_our_demand_follows_the_forecast() -> None:
     follower = workload(autoscaler=hpa(FORECAST))
     text = "\n".join(next_sync(follower, decided(outlooks(cpu=3.0, cpu_ahead=9.0), of=follower)))
-    assert "18" in text
+    assert "= 18 pods" in text
 
 
 def test_a_forecast_that_is_only_watched_is_not_what_the_hpa_sees() -> None:

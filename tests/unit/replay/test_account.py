@@ -1,4 +1,4 @@
-"""Sums of accounts, and reading a curve of cost against shortage. What counts as short: see test_engine."""
+"""Sums of accounts, and reading a curve of cost against shortage; test_engine defines shortage."""
 
 from __future__ import annotations
 

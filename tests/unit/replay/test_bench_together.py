@@ -1,4 +1,4 @@
-"""Points of the bench's sweep are decided together, and each gets what it would have got alone."""
+"""Points of the bench's sweep are decided together, each with the counts that it would get alone."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ DEMAND = 300.0 + 200.0 * np.sin(np.arange(BEFORE + TICKS) / 1440 * 2 * np.pi + n
 
 
 class Ungated(BenchPolicy):
-    """Acts from the first tick on."""
+    """The bench's policy without a gate."""
 
     gated = False
 
 
 def played(*, together: bool, start_up: int = 2, late: int = 0) -> list[list[int]]:
-    """What each point asks for at each tick; the first one has its pods `late` ticks later than the others."""
+    """Counts of each point at each tick; the first point gets its pods `late` ticks after the others."""
     shared: dict[str, object] = {}
     points = [(Ungated(), target, shared if together else {}) for target in TARGETS]
     for point, target, cache in points:
@@ -29,17 +29,17 @@ def played(*, together: bool, start_up: int = 2, late: int = 0) -> list[list[int
                 "pod_capacity": 20.0, "target": target, "min_replicas": 1, "max_replicas": 200, "cache": cache,
             }
         )  # fmt: skip
-    asked = [[int(np.ceil(DEMAND[BEFORE - 1] / (20.0 * target)))] * (start_up + late) for target in TARGETS]
+    desired = [[int(np.ceil(DEMAND[BEFORE - 1] / (20.0 * target)))] * (start_up + late) for target in TARGETS]
     for tick in range(TICKS):
         history, now = DEMAND[: BEFORE + tick], START + 60 * tick
         for row, (point, _, _) in enumerate(points):
-            ready = min(asked[row][-start_up - (0 if row else late) :])
-            asked[row].append(point.desired(history, ready, asked[row][-1] - ready, now))
-    return [counts[-TICKS:] for counts in asked]
+            ready = min(desired[row][-start_up - (0 if row else late) :])
+            desired[row].append(point.desired(history, ready, desired[row][-1] - ready, now))
+    return [counts[-TICKS:] for counts in desired]
 
 
 @pytest.mark.parametrize("late", [0, 3])
 def test_every_point_asks_for_what_it_would_ask_for_alone(late: int) -> None:
-    found = played(together=True, late=late)
-    assert found == played(together=False, late=late)
-    assert len({tuple(counts) for counts in found}) == len(TARGETS)
+    desired = played(together=True, late=late)
+    assert desired == played(together=False, late=late)
+    assert len({tuple(counts) for counts in desired}) == len(TARGETS)

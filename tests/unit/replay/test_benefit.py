@@ -1,4 +1,4 @@
-"""Better, same or worse than the HPA alone: one definition, for every face."""
+"""Better, same or worse than the HPA alone, by the one definition that all reports use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def account(pod_hours: float, missing: float) -> Account:
 
 
 @pytest.mark.parametrize(
-    ("ours", "equal", "expected"),
+    ("candidate", "equal", "expected"),
     [
         ((12, 2.2), 2.0, WORSE),
         ((12, 2.1), 2.0, SAME),
@@ -31,10 +31,10 @@ def account(pod_hours: float, missing: float) -> Account:
     ],
 )
 def test_for_the_same_pod_hours_less_short_is_better(
-    ours: tuple[float, float], equal: float | None, expected: Benefit
+    candidate: tuple[float, float], equal: float | None, expected: Benefit
 ) -> None:
-    at_equal_cost = None if equal is None else account(ours[0], equal)
-    assert benefit(account(10, 5.0), account(*ours), at_equal_cost) is expected
+    at_equal_cost = None if equal is None else account(candidate[0], equal)
+    assert benefit(account(10, 5.0), account(*candidate), at_equal_cost) is expected
 
 
 @pytest.mark.parametrize(("pod_hours", "expected"), [(11, WORSE), (10.4, SAME), (9.6, SAME), (9, BETTER)])
@@ -43,13 +43,13 @@ def test_where_nothing_is_short_fewer_pod_hours_are_better(pod_hours: float, exp
 
 
 @given(st.floats(1, 100), st.floats(0, 100), st.floats(0, 100))
-def test_what_is_better_one_way_is_worse_the_other_way(pod_hours: float, ours: float, theirs: float) -> None:
-    one, other = account(pod_hours, ours), account(pod_hours, theirs)
+def test_what_is_better_one_way_is_worse_the_other_way(pod_hours: float, missing: float, other_missing: float) -> None:
+    first, second = account(pod_hours, missing), account(pod_hours, other_missing)
     opposite = {BETTER: WORSE, WORSE: BETTER, SAME: SAME}
-    assert benefit(other, one, other) is opposite[benefit(one, other, one)]
+    assert benefit(second, first, second) is opposite[benefit(first, second, first)]
 
 
 @given(st.floats(1, 100), st.floats(0.001, 100), st.floats(0, NOTABLE_DIFFERENCE * 0.99))
 def test_small_differences_are_the_same(pod_hours: float, missing: float, more: float) -> None:
-    one, other = account(pod_hours, missing), account(pod_hours, missing * (1 + more))
-    assert benefit(one, other, one) is SAME
+    first, second = account(pod_hours, missing), account(pod_hours, missing * (1 + more))
+    assert benefit(first, second, first) is SAME

@@ -1,4 +1,4 @@
-"""The whole replay on a small cluster: bounds, equalities and refusals that hold whatever the demand."""
+"""The whole replay on a small cluster: bounds, equalities and refusals that hold for any demand."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ NAIVE = Strategy("naive", "nothing ahead", ForecastSource.MODEL, "last-value")
 
 
 def traces(cores: Sequence[float], **parts: object) -> Traces:
-    """One workload at 1 core a pod and a target of 50 %; until noon its demand was steady, and its pods half full."""
+    """A workload with a core a pod and a target of 50 %; until noon its demand is steady, and its pods half full."""
     values = np.concatenate([np.full(PAST, cores[0]), np.asarray(cores, float)])[None, :]
-    one = replace(workload(autoscaler=hpa(lowest=1, highest=1000)), **parts)  # type: ignore[arg-type]
+    web = replace(workload(autoscaler=hpa(lowest=1, highest=1000)), **parts)  # type: ignore[arg-type]
     pods = np.full(values.shape, np.ceil(2 * cores[0]))
-    return Traces((one,), NOON - minutes(PAST - 1), {CPU: values, PODS: pods})
+    return Traces((web,), NOON - minutes(PAST - 1), {CPU: values, PODS: pods})
 
 
 def replayed(recorded: Traces, *strategies: Strategy, policy: Policy | None = None, **options: object) -> Comparison:
@@ -66,14 +66,14 @@ def test_perfect_foresight_leaves_nothing_short_and_cannot_for_less_than_the_bou
     timing = replace(Assumptions().timing, sync=timedelta(seconds=sync))
     assumed = Assumptions(start_ups=(minutes(start_up),), shares=(), timing=timing)
     ready_first = [*([cores[0]] * 20), *cores]
-    one = replayed(traces(ready_first), PERFECT, assumed=assumed).workloads[0]
-    assert one.curves["perfect"].own.missing == 0.0
-    assert one.bound.missing == 0.0
-    assert one.curves["perfect"].own.pod_hours >= one.bound.pod_hours - 1e-9
+    compared = replayed(traces(ready_first), PERFECT, assumed=assumed).workloads[0]
+    assert compared.curves["perfect"].own.missing == 0.0
+    assert compared.bound.missing == 0.0
+    assert compared.curves["perfect"].own.pod_hours >= compared.bound.pod_hours - 1e-9
 
 
 def silent(measurements: Measurements, signals: Sequence[Signal], request: ForecastRequest) -> ReplayForecasts:
-    """A forecast that never asks for anything."""
+    """Forecasts of no demand at all."""
     shape = (measurements.minutes, 1, len(measurements.traces.workloads))
     return ReplayForecasts("silent", request.span, (0.5,), {signal: np.zeros(shape) for signal in signals})
 
@@ -82,9 +82,9 @@ def silent(measurements: Measurements, signals: Sequence[Signal], request: Forec
 @given(loads)
 def test_a_strategy_that_never_asks_for_more_than_the_hpa_costs_exactly_what_it_costs(cores: list[float]) -> None:
     never = Policy(horizontal=HorizontalPolicy(max_replicas=1))
-    one = replayed(traces(cores), NAIVE, policy=never, forecasting=silent).workloads[0]
-    assert one.curves["naive"].own == one.curves["hpa"].own
-    assert one.curves["naive"].points == one.curves["hpa"].points
+    compared = replayed(traces(cores), NAIVE, policy=never, forecasting=silent).workloads[0]
+    assert compared.curves["naive"].own == compared.curves["hpa"].own
+    assert compared.curves["naive"].points == compared.curves["hpa"].points
 
 
 def ungated() -> Policy:
@@ -94,8 +94,8 @@ def ungated() -> Policy:
 @settings(deadline=None, max_examples=25)
 @given(loads)
 def test_pods_are_counted_in_whole_and_never_lost(cores: list[float]) -> None:
-    one = replayed(traces(cores), NAIVE, PERFECT, policy=ungated(), forecasting=silent).workloads[0]
-    for curve in one.curves.values():
+    compared = replayed(traces(cores), NAIVE, PERFECT, policy=ungated(), forecasting=silent).workloads[0]
+    for curve in compared.curves.values():
         track, own = curve.track, curve.own
         assert (track.ready <= track.desired).all()
         assert (track.ready >= 0).all()
@@ -141,20 +141,20 @@ def test_demand_of_another_signal_than_the_target_is_refused() -> None:
     policy = Policy(horizontal=HorizontalPolicy(requests_metric="rate"))
     recorded = traces(STEADY, autoscaler=rates)
     silent = replace(recorded, values={**recorded.values, REQUESTS: np.full((1, recorded.minutes), np.nan)})
-    for one in (recorded, silent):
-        said = "its HPA goes by requests, of which nothing was recorded in that time; recorded: cpu"
-        assert refusal(one, policy) == said
+    for variant in (recorded, silent):
+        reason = "its HPA goes by requests, of which nothing was recorded in that time; recorded: cpu"
+        assert refusal(variant, policy) == reason
 
 
-def test_an_hpa_is_not_said_to_go_by_what_only_fills_its_pods() -> None:
+def test_a_missing_signal_that_fills_pods_is_not_blamed_on_the_hpa() -> None:
     rates = hpa(Target("rate", TargetType.AVERAGE_VALUE, 5.0))
     policy = Policy(horizontal=HorizontalPolicy(requests_metric="rate"))
     recorded = traces(STEADY, autoscaler=rates)
-    said = refusal(replace(recorded, values={REQUESTS: recorded.values[CPU]}), policy)
-    assert "a pod is filled by cpu, of which nothing was recorded in that time; recorded: requests" in said
+    reason = refusal(replace(recorded, values={REQUESTS: recorded.values[CPU]}), policy)
+    assert "a pod is filled by cpu, of which nothing was recorded in that time; recorded: requests" in reason
 
 
-def test_what_is_looked_at_for_one_workload_does_not_grow_with_the_fleet() -> None:
+def test_the_memory_for_one_workload_does_not_grow_with_the_fleet() -> None:
     fleet = 300
     workloads = tuple(workload(f"web-{i}", autoscaler=hpa()) for i in range(fleet))
     recorded = Traces(workloads, NOON, {CPU: np.ones((fleet, 720))})
@@ -172,11 +172,11 @@ def test_what_is_looked_at_for_one_workload_does_not_grow_with_the_fleet() -> No
 def test_foresight_of_an_hour_takes_no_more_memory_than_of_a_minute() -> None:
     day, workloads = 1440, tuple(workload(f"web-{i}") for i in range(50))
     recorded = Traces(workloads, NOON, {CPU: np.random.default_rng(1).random((50, day + 60))})
-    measurements, one = measurements_of(recorded, NOON, day), 50 * day * 8
+    measurements, array_bytes = measurements_of(recorded, NOON, day), 50 * day * 8
     tracemalloc.start()
     try:
         perfect(measurements, PeakSpan(minutes(0), minutes(60)))
-        assert tracemalloc.get_traced_memory()[1] < 5 * one
+        assert tracemalloc.get_traced_memory()[1] < 5 * array_bytes
     finally:
         tracemalloc.stop()
 
@@ -192,12 +192,12 @@ def test_the_frontier_has_every_strategy_at_every_share() -> None:
 
 
 def test_every_strategy_is_there_once() -> None:
-    names = [one.name for one in strategies_with("adaptive", ["ridge", "seasonal-naive-day", "adaptive"])]
+    names = [strategy.name for strategy in strategies_with("adaptive", ["ridge", "seasonal-naive-day", "adaptive"])]
     assert names == ["hpa", "seasonal-naive-day", "ridge", "policy", "perfect"]
 
 
 class Onlooker:
-    """Goes on after Ctrl-C."""
+    """An onlooker who goes on after Ctrl-C during the naive strategy."""
 
     def began(self, stage: str, share: float) -> None:
         assert 0 <= share <= 1
@@ -210,6 +210,6 @@ def test_after_ctrl_c_what_was_forecast_until_then_is_compared() -> None:
     def interrupted(*_: object) -> ReplayForecasts:
         raise KeyboardInterrupt
 
-    found = replayed(traces([1.0] + 20 * [2.0]), NAIVE, forecasting=interrupted, watch=Onlooker())
-    assert [one.name for one in found.strategies] == [HPA.name]
-    assert found.own(HPA.name).pod_hours > 0
+    comparison = replayed(traces([1.0] + 20 * [2.0]), NAIVE, forecasting=interrupted, watch=Onlooker())
+    assert [strategy.name for strategy in comparison.strategies] == [HPA.name]
+    assert comparison.own(HPA.name).pod_hours > 0

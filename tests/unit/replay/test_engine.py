@@ -1,4 +1,4 @@
-"""Minutes in the life of an HPA: one pod carries one core, the target is 50 %, a pod needs two minutes to start."""
+"""An HPA minute by minute: a pod carries one core and starts in two minutes, the target is 50 %."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PAST = 3
 
 
 def measured(cores: list[float]) -> Measurements:
-    """Minute i has the demand `cores[i]`, before the first it was `cores[0]`."""
+    """Demand of `cores[i]` in minute i, and of `cores[0]` before the first."""
     values = np.array([[cores[0]] * PAST + cores])
     return measurements_of(Traces((WEB,), NOON - minutes(PAST - 1), {CPU: values}), NOON, len(cores))
 
@@ -51,7 +51,7 @@ def test_a_steady_demand_moves_nothing() -> None:
 
 
 def test_a_jump_is_seen_a_minute_later_and_served_two_minutes_after_that() -> None:
-    """12:01 jump, 12:02 seen: doubled to 8 at once, 12 at the next sync; short until the 8 are ready at 12:04."""
+    """The jump of 12:01 is measured at 12:02: 8 pods at once, 12 at the next sync; 8 are ready at 12:04."""
     result = replayed([2.0, 6.0, 6.0, 6.0, 6.0])
     assert result.track.desired.tolist() == [4, 4, 12, 12, 12]
     assert result.track.ready.tolist() == [4, 4, 4, 8, 12]
@@ -84,31 +84,31 @@ def test_a_floor_ahead_of_a_jump_leaves_nothing_short() -> None:
 
 
 def test_when_the_floor_goes_the_hpa_waits_its_five_minutes_before_it_scales_down() -> None:
-    asked = replayed([2.0] * 12, floors=[10, *[NO_FLOOR] * 11]).track.desired.tolist()
-    assert asked[0] == 10
-    assert asked[-1] == 4
-    assert asked == sorted(asked, reverse=True)
+    desired = replayed([2.0] * 12, floors=[10, *[NO_FLOOR] * 11]).track.desired.tolist()
+    assert desired[0] == 10
+    assert desired[-1] == 4
+    assert desired == sorted(desired, reverse=True)
 
 
 def test_a_simulation_in_step_goes_as_a_replay_with_the_same_floors() -> None:
     cores, floors = [2.0, 6.0, 6.0, 3.0, 2.0, 2.0], [4, 9, 9, 12, 0, 0]
     simulation, result = Simulation([run_of()], measured(cores)), replayed(cores, floors)
     stepped = [simulation.minute(minute, [floor])[0] for minute, floor in enumerate(floors)]
-    assert [one.desired for one in stepped] == result.track.desired.tolist()
-    assert [one.ready for one in stepped] == result.track.ready.tolist()
+    assert [state.desired for state in stepped] == result.track.desired.tolist()
+    assert [state.ready for state in stepped] == result.track.ready.tolist()
     assert stepped[-1].account == result.account
 
 
 def test_runs_of_any_rules_are_replayed_together_as_each_alone() -> None:
-    """More runs than stay in the caches, of two policies, in any order."""
+    """There are more runs than the caches hold, of several policies and in any order."""
     measurements, policies = measured([2.0, 6.0, 4.0]), (None, Policy(), Policy(horizontal=HorizontalPolicy(surge=1.0)))
     runs = [run_of(policy=policies[i % 3]) for i in range(20)]
-    together = [one.account for one in replay_runs(runs, measurements)]
+    together = [result.account for result in replay_runs(runs, measurements)]
     assert together == [replay_runs([run], measurements)[0].account for run in runs]
 
 
 def test_a_policy_that_may_scale_to_zero_keeps_the_last_pod_where_only_cpu_would_wake_it() -> None:
-    """Forecasts of nothing let it ask for one pod; the HPA keeps its own minimum."""
+    """With forecasts of nothing the policy asks for one pod, and the HPA keeps its own minimum."""
     policy = Policy(horizontal=HorizontalPolicy(sizing="newsvendor", scale_in_by_forecast=True, min_replicas=0))
     nothing = ReplayForecasts("nothing", PeakSpan(minutes(3), minutes(3)), (0.5,), {CPU: np.zeros((8, 1, 1))})
     patient = policy.model_copy(update={"min_history": timedelta(minutes=1)})
@@ -119,13 +119,13 @@ def test_a_policy_that_may_scale_to_zero_keeps_the_last_pod_where_only_cpu_would
 
 
 class Generous:
-    """Says ten pods, whatever it sees."""
+    """An advisor that always asks for ten pods."""
 
     def counts(self, situation: Situation) -> np.ndarray:
         return np.full(len(situation.desired), 10.0)
 
 
-def test_what_speaks_in_the_forecasts_place_decides_through_every_clamp() -> None:
+def test_an_advisor_in_place_of_the_forecast_decides_through_every_clamp() -> None:
     coming = ReplayForecasts("m", PeakSpan(minutes(3), minutes(3)), (0.5, 0.9), {CPU: np.full((4, 2, 1), 2.0)})
     policy = Policy(horizontal=HorizontalPolicy(max_replicas=8, lead_time=minutes(1)), min_history=minutes(1))
     run = run_of(policy=policy, forecasts=coming, advisor=Generous())

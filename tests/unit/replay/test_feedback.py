@@ -1,4 +1,4 @@
-"""Load that answers to pods: a queue that drains, retries, saturation that hides demand, pods slow at first."""
+"""Load that depends on pods: a queue that drains, retries, saturation that hides demand, pods slow at first."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ QUEUE = Feedback(returns=1.0)
 def played(
     cores: list[float], feedback: Feedback, *, most: int = 20, floors: list[int] | None = None, replicas: int = 4
 ) -> RunResult:
-    """Four pods of a core each and a target of 50 %."""
+    """Replay four pods of a core each with a target of 50 % and this feedback."""
     setup = setup_of(WEB, HorizontalPolicy(), Assumptions(feedback=feedback))
     assert isinstance(setup, Setup)
     setup = replace(setup, bounds=ReplicaBounds(2, most))
@@ -37,7 +37,7 @@ def played(
 
 
 def test_a_queue_grows_and_drains_after_the_jump_is_over() -> None:
-    """Two cores too many for four sync periods are 2, 4, 6, 8; then there is room for two."""
+    """An excess of two cores for four sync periods queues 2, 4, 6, 8; then there is room for two."""
     track = played([2.0, 6.0, 2.0, 2.0, 2.0], QUEUE, most=4).track
     assert (track.missing * 4).tolist() == [0, 2 + 4 + 6 + 8, 6 + 4 + 2 + 0, 0, 0]
 
@@ -48,16 +48,16 @@ def test_of_retries_a_part_gives_up() -> None:
 
 
 def test_an_hpa_reads_no_more_than_its_pods_can_use() -> None:
-    """Of eight cores that come four are used: it doubles, where the demand itself would have made it sixteen."""
+    """Pods use four of eight cores, so the count doubles, while the demand itself would have made it sixteen."""
     jump = [2.0, 8.0, 8.0, 8.0]
     assert played(jump, NO_FEEDBACK).track.desired.tolist()[1:3] == [4, 16]
     assert played(jump, QUEUE).track.desired.tolist()[1:3] == [4, 8]
 
 
 def test_pods_are_slow_at_first() -> None:
-    """Eight more are ready from the second sync of minute 2 on, and carry half for a minute; ten cores come."""
+    """Ten cores come; eight more pods are ready from the second sync of minute 2 on, and carry half for a minute."""
     demand, slow = [2.0, 2.0, 10.0, 10.0, 10.0], Feedback(cold=MINUTE, cold_share=0.5)
-    plain, cold = (played(demand, one, most=12, floors=[12] * 5).track for one in (NO_FEEDBACK, slow))
+    plain, cold = (played(demand, feedback, most=12, floors=[12] * 5).track for feedback in (NO_FEEDBACK, slow))
     assert plain.ready.tolist() == cold.ready.tolist() == [4, 4, 12, 12, 12]
     assert (plain.missing * 4).tolist() == [0, 0, 6, 0, 0]
     assert (cold.missing * 4).tolist() == [0, 0, 6 + 2 + 2 + 2, 2, 0]
@@ -79,7 +79,7 @@ AMOUNTS = st.lists(st.tuples(st.floats(0.0, 50.0), st.integers(0, 30)), min_size
 
 @given(AMOUNTS, st.floats(0.0, 1.0))
 def test_nothing_is_lost_and_nothing_made_up(periods: list[tuple[float, int]], returns: float) -> None:
-    """What came is what was carried, what gave up and what waits."""
+    """Requests that came were carried, gave up, or still wait."""
     load = load_of(Feedback(returns, timedelta(seconds=30), 0.5), np.array([1.0]), CPU, SYNC)
     given_up = came = carried = missing = 0.0
     for coming, ready in periods:

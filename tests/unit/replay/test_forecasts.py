@@ -1,4 +1,4 @@
-"""What a replay forecasts is what the service forecasts, and it is made once."""
+"""A replay makes the forecasts of the service, and makes each once."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SPAN = PeakSpan(minutes(3), minutes(3))
 BEGIN = NOON + minutes(2)
-"""Off the grid of five minutes, so that points are cut anew."""
+"""An instant off the grid of five minutes, so that points are cut anew."""
 
 
 def wave(at: datetime) -> float:
@@ -47,18 +47,18 @@ def test_a_replay_forecasts_what_the_service_forecasts(model: str) -> None:
         settings=settings,
         start=BEGIN,
     )
-    seen, length = measured(7), 7
-    peaks = forecast_minutes(seen, [CPU], ForecastRequest(model, SPAN)).peak(CPU, 0.9)
+    measurements, length = measured(7), 7
+    peaks = forecast_minutes(measurements, [CPU], ForecastRequest(model, SPAN)).peak(CPU, 0.9)
     assert peaks is not None
     for minute in range(length):
-        (one,) = service.run(BEGIN + minute * MINUTE).recommendations
-        forecast = one.signals[0].forecast
+        (record,) = service.run(BEGIN + minute * MINUTE).recommendations
+        forecast = record.signals[0].forecast
         assert forecast is not None
         assert peaks[minute, 0] == pytest.approx(forecast.peak, rel=1e-6)
 
 
 def held_down(at: datetime) -> float:
-    """Since yesterday two pods, each with a limit of two cores, carry what four did."""
+    """Usage when, since yesterday, two pods with a limit of two cores each replace four pods."""
     return min(wave(at), 2.0 * pods(at))
 
 
@@ -71,9 +71,9 @@ def test_the_replay_learns_from_demand_as_the_service_does() -> None:
     load = {CPU: held_down, PODS: pods}
     service = CycleOnFakes(Load(workload("web"), load), model="seasonal-naive-day", settings=settings, start=BEGIN)
     start, columns = BEGIN - timedelta(days=15) + MINUTE, timedelta(days=15) // MINUTE + 2
-    values = {signal: np.array([[of(start + i * MINUTE) for i in range(columns)]]) for signal, of in load.items()}
-    seen = measurements_of(Traces((workload("web"),), start, values), BEGIN, 2)
-    peaks = forecast_minutes(seen, [CPU], ForecastRequest("seasonal-naive-day", SPAN)).peak(CPU, 0.9)
+    values = {signal: np.array([[curve(start + i * MINUTE) for i in range(columns)]]) for signal, curve in load.items()}
+    measurements = measurements_of(Traces((workload("web"),), start, values), BEGIN, 2)
+    peaks = forecast_minutes(measurements, [CPU], ForecastRequest("seasonal-naive-day", SPAN)).peak(CPU, 0.9)
     assert peaks is not None
     for minute in range(2):
         outcome = service.run(BEGIN + minute * MINUTE)
@@ -81,39 +81,39 @@ def test_the_replay_learns_from_demand_as_the_service_does() -> None:
         assert forecast is not None
         assert peaks[minute, 0] == pytest.approx(forecast.peak, rel=1e-6)
         assert "at the CPU limit" in forecast.note
-        assert [one.reason for one in outcome.report.masked] == ["limit"]
+        assert [share.reason for share in outcome.report.masked] == ["limit"]
 
 
 class Memory:
-    """A cache that counts."""
+    """A cache in memory that counts its hits."""
 
     def __init__(self) -> None:
-        self.kept: dict[str, Mapping[str, np.ndarray]] = {}
-        self.found = 0
+        self.entries: dict[str, Mapping[str, np.ndarray]] = {}
+        self.hits = 0
 
     def get(self, key: str) -> Mapping[str, np.ndarray] | None:
-        self.found += key in self.kept
-        return self.kept.get(key)
+        self.hits += key in self.entries
+        return self.entries.get(key)
 
     def put(self, key: str, arrays: Mapping[str, np.ndarray]) -> None:
-        self.kept[key] = arrays
+        self.entries[key] = arrays
 
 
 def test_the_same_forecast_of_the_same_history_is_made_once() -> None:
-    cache, seen, request = Memory(), measured(5), ForecastRequest("last-value", SPAN)
-    first = cached_or_forecast(seen, [CPU], request, cache, "1")
-    again = cached_or_forecast(seen, [CPU], request, cache, "1")
-    assert cache.found == 1
+    cache, measurements, request = Memory(), measured(5), ForecastRequest("last-value", SPAN)
+    first = cached_or_forecast(measurements, [CPU], request, cache, "1")
+    again = cached_or_forecast(measurements, [CPU], request, cache, "1")
+    assert cache.hits == 1
     assert np.array_equal(first.values[CPU], again.values[CPU])
-    cached_or_forecast(seen, [CPU], request, cache, "2")
-    cached_or_forecast(seen, [CPU], ForecastRequest("last-value", PeakSpan(minutes(5), minutes(3))), cache, "1")
-    seen.traces.values[CPU][0, 0] += 1.0
-    cached_or_forecast(seen, [CPU], request, cache, "1")
-    assert cache.found == 1
-    assert len(cache.kept) == 4
+    cached_or_forecast(measurements, [CPU], request, cache, "2")
+    cached_or_forecast(measurements, [CPU], ForecastRequest("last-value", PeakSpan(minutes(5), minutes(3))), cache, "1")
+    measurements.traces.values[CPU][0, 0] += 1.0
+    cached_or_forecast(measurements, [CPU], request, cache, "1")
+    assert cache.hits == 1
+    assert len(cache.entries) == 4
 
 
 def test_between_two_forecasts_the_latest_holds() -> None:
-    found = forecast_minutes(measured(6), [CPU], ForecastRequest("last-value", SPAN, every=3)).values[CPU]
-    assert np.array_equal(found[0], found[2])
-    assert not np.array_equal(found[2], found[3])
+    values = forecast_minutes(measured(6), [CPU], ForecastRequest("last-value", SPAN, every=3)).values[CPU]
+    assert np.array_equal(values[0], values[2])
+    assert not np.array_equal(values[2], values[3])

@@ -31,20 +31,20 @@ ACTING, SEASONAL = Gate(GateState.ACTING), Gate(GateState.ACTING, GateForecaster
 
 
 def traces(before: int, length: int) -> Traces:
-    """One workload with a peak of an hour each day, which begins at noon."""
+    """A workload with a peak of an hour each day, which begins at noon."""
     minute = np.arange(before + length) - before
     cores = np.where(minute % DAY < 60, 8.0, 1.0)
-    one = workload(autoscaler=hpa(lowest=1, highest=100))
-    return Traces((one,), NOON - minutes(before - 1), {CPU: cores[None]})
+    web = workload(autoscaler=hpa(lowest=1, highest=100))
+    return Traces((web,), NOON - minutes(before - 1), {CPU: cores[None]})
 
 
 def boundless(measurements: Measurements, signals: Sequence[Signal], request: ForecastRequest) -> ReplayForecasts:
-    """Expects far more than comes."""
+    """Forecasts of far more demand than comes."""
     values = np.full((measurements.minutes, 1, len(measurements.traces.workloads)), 30.0)
     return ReplayForecasts(request.model, request.span, (0.5,), dict.fromkeys(signals, values))
 
 
-def test_a_forecast_that_cannot_be_judged_yet_has_no_say() -> None:
+def test_a_forecast_that_cannot_be_judged_yet_does_not_act() -> None:
     recorded = traces(200, 100)
     both = (HPA, policy_with("prior"), gated_with("prior"))
     outcome = compare(
@@ -57,7 +57,7 @@ def test_a_forecast_that_cannot_be_judged_yet_has_no_say() -> None:
         forecasting=boundless,
     )
     (stood,) = outcome.gates.values()
-    assert [one.gate.standing for one in stood] == [GateState.OBSERVE]
+    assert [since.gate.standing for since in stood] == [GateState.OBSERVE]
     assert outcome.own("gated").pod_hours < outcome.own("policy").pod_hours / 2
     assert outcome.own("gated").missing == outcome.own(HPA.name).missing
 
@@ -66,11 +66,11 @@ def test_a_gate_is_judged_with_every_day_by_what_was_known_then() -> None:
     recorded = traces(4 * DAY, 2 * DAY)
     measurements = measurements_of(recorded, NOON, 2 * DAY - 1)
     stood = DailyGates(measurements, Assumptions(), "prior").of({0: Policy()})[0]
-    assert [one.minute for one in stood] == [0, DAY]
-    assert all(one.gate.since is not None for one in stood)
+    assert [since.minute for since in stood] == [0, DAY]
+    assert all(since.gate.since is not None for since in stood)
 
 
-def test_it_acts_from_the_day_on_that_let_it() -> None:
+def test_a_forecast_acts_from_the_day_of_its_gate_on() -> None:
     stood = (GateSince(0, Gate()), GateSince(3, ACTING))
     assert acting_of(stood, 5).tolist() == [False, False, False, True, True]
 
@@ -83,10 +83,10 @@ def test_yesterdays_load_is_the_forecast_where_the_gate_says_so() -> None:
     stood = (GateSince(0, ACTING), GateSince(DAY, SEASONAL))
     assert seasonal_minutes(stood, DAY + 2) == [DAY, DAY + 1]
     gates = DailyGates(measurements, Assumptions(), "prior")
-    said = with_seasonal(flat, {0: stood}, gates).values[CPU][:, :, 0]
-    assert said[DAY - 1].tolist() == [3.0, 3.0]
-    assert said[DAY + 20].tolist() == [8.0, 8.0]
-    assert said[DAY + 600].tolist() == [1.0, 1.0]
+    forecast = with_seasonal(flat, {0: stood}, gates).values[CPU][:, :, 0]
+    assert forecast[DAY - 1].tolist() == [3.0, 3.0]
+    assert forecast[DAY + 20].tolist() == [8.0, 8.0]
+    assert forecast[DAY + 600].tolist() == [1.0, 1.0]
 
 
 def test_one_workload_that_goes_by_yesterday_costs_no_memory_for_each_minute_of_all_others() -> None:

@@ -1,4 +1,4 @@
-"""The last half day of a workload: forecasts of then at any lead, how they turned out, what was masked or unknown."""
+"""The last half day of a workload: its forecasts at any lead time, their errors, and masked or unknown spans."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ def facts(**changed: float) -> WhatIfFacts:
     for span, value in changed.items():
         first, last = map(int, span.strip("_").split("_"))
         cores[COUNT - first : COUNT - last] = value
-    one = workload(replicas=12, autoscaler=hpa(highest=30))
+    web = workload(replicas=12, autoscaler=hpa(highest=30))
     values = {CPU: cores[None], PODS: np.full((1, COUNT), 12.0)}
     policy = Policy.model_validate({"horizontal": {"lead_time": "10m", "window": "5m"}})
-    return WhatIfFacts(one, policy, Traces((one,), NOON - minutes(COUNT - 1), values), "seasonal-naive-day")
+    return WhatIfFacts(web, policy, Traces((web,), NOON - minutes(COUNT - 1), values), "seasonal-naive-day")
 
 
 @pytest.mark.parametrize("lead", [None, minutes(30)], ids=["in force", "of choice"])
-def test_a_forecast_of_what_repeats_itself_says_what_comes(lead: timedelta | None) -> None:
+def test_a_forecast_of_a_load_that_repeats_itself_is_right(lead: timedelta | None) -> None:
     past = past_forecast(facts(), CPU, lead)
     assert past.span.lead_time == (lead or minutes(10))
     assert past.begins[1] - past.begins[0] == FIVE_MINUTES
@@ -48,7 +48,7 @@ def test_a_forecast_of_what_repeats_itself_says_what_comes(lead: timedelta | Non
     assert (past.actual[known] <= past.peak[known] + 1e-6).mean() >= 0.9
 
 
-def test_what_had_never_been_before_is_an_error_of_its_hour() -> None:
+def test_an_unprecedented_load_is_an_error_of_its_hour() -> None:
     hours = {hour.begin: hour for hour in by_hour(past_forecast(facts(_240_180=18.0), CPU))}
     surprise, usual = hours[NOON - 4 * HOUR], hours[NOON - 8 * HOUR]
     assert usual.coverage is not None
@@ -57,10 +57,10 @@ def test_what_had_never_been_before_is_an_error_of_its_hour() -> None:
     assert (surprise.error or 0.0) > (usual.error or 0.0) + 0.3
 
 
-def test_an_hour_without_peaks_says_nothing() -> None:
+def test_an_hour_without_peaks_has_no_figures() -> None:
     past = past_forecast(facts(), CPU)
     nothing = past._replace(actual=np.full_like(past.actual, np.nan))
-    assert {(one.coverage, one.error) for one in by_hour(nothing)} == {(None, None)}
+    assert {(hour.coverage, hour.error) for hour in by_hour(nothing)} == {(None, None)}
 
 
 def test_where_nothing_was_measured_is_unknown() -> None:
@@ -78,8 +78,8 @@ def test_demand_at_a_limit_is_masked_with_the_reason() -> None:
 def test_events_are_where_their_policy_puts_them() -> None:
     sale = ScheduledEvent.model_validate({"name": "sale", "cron": "0 9 * * *", "duration": "2h", "replicas": 9})
     freeze = ScheduledEvent.model_validate({"name": "move", "cron": "30 12 * * *", "duration": "1h", "freeze": True})
-    found = event_spans((sale, freeze), NOON - 12 * HOUR, NOON + HOUR)
-    assert [(one.begin, one.until, one.text) for one in found] == [
+    spans = event_spans((sale, freeze), NOON - 12 * HOUR, NOON + HOUR)
+    assert [(span.begin, span.until, span.text) for span in spans] == [
         (NOON - 3 * HOUR, NOON - HOUR, "sale: at least 9"),
         (NOON + minutes(30), NOON + HOUR, "move: nothing changes"),
     ]

@@ -17,7 +17,7 @@ SYNC = timedelta(seconds=15)
 
 
 def pods_of(ready: int, minutes: float = 2) -> Pods:
-    """One row."""
+    """One row of ready pods that take these minutes to start."""
     return Pods(np.array([ready]), Draws([StartUp((timedelta(minutes=minutes),))], SYNC))
 
 
@@ -27,7 +27,7 @@ def ask(pods: Pods, replicas: int, sync: int) -> None:
 
 
 def counts(pods: Pods) -> tuple[int, int]:
-    """Asked for, and ready."""
+    """Desired and ready pods of the row."""
     return int(pods.desired[0]), int(pods.ready[0])
 
 
@@ -41,7 +41,7 @@ def test_a_new_pod_serves_when_its_start_up_is_over() -> None:
 
 
 def test_pods_that_start_are_removed_before_those_that_serve_and_the_youngest_first() -> None:
-    """Two asked for at the first sync, two at the second; of three that go two are the younger, one is an older."""
+    """Two pods are requested at each of two syncs; of three that go, two are of the second sync."""
     pods = pods_of(3)
     ask(pods, 5, 0)
     ask(pods, 7, 1)
@@ -76,17 +76,20 @@ def test_exactly_the_pods_asked_for_exist_and_the_last_ask_is_met_after_a_start_
     pods = pods_of(ready)
     for sync, replicas in enumerate(asks):
         ask(pods, replicas, sync)
-        asked, serving = counts(pods)
-        assert asked == replicas
-        assert 0 <= serving <= asked
+        desired, serving = counts(pods)
+        assert desired == replicas
+        assert 0 <= serving <= desired
     for sync in range(len(asks), len(asks) + 9):
         ask(pods, asks[-1] if asks else ready, sync)
-    asked, serving = counts(pods)
-    assert serving == asked
+    desired, serving = counts(pods)
+    assert serving == desired
 
 
 @given(st.lists(st.integers(0, 400), min_size=2, max_size=4), st.integers(0, 2**32 - 1), st.integers(0, 10**6))
 def test_a_start_up_is_drawn_by_the_instant_and_the_seed_alone(seconds: list[int], seed: int, later: int) -> None:
-    start_up, now = StartUp(tuple(timedelta(seconds=one) for one in seconds), seed), NOON + timedelta(seconds=later)
+    start_up, now = (
+        StartUp(tuple(timedelta(seconds=length) for length in seconds), seed),
+        NOON + timedelta(seconds=later),
+    )
     syncs = -(-start_up_at(start_up, now) // SYNC)
     assert Draws([start_up], SYNC).at(now).tolist() == [max(1, syncs)]

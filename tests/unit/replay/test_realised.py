@@ -1,4 +1,4 @@
-"""What kept decisions were worth: floors as they were made, on the load that came."""
+"""Recorded decisions are replayed as floors on the load that came."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def outcome(*decisions: DecidedCount, pods: Sequence[float] | None = None) -> Co
     if pods is not None:
         values[PODS] = np.array([pods, pods], float)
     traces = Traces((WEB, CART), NOON - minutes(PAST - 1), values)
-    kept = {WEB.id: decisions}
-    return outcome_of(traces, kept, Policies(Policy()), begin=NOON, until=after(LENGTH))
+    decided = {WEB.id: decisions}
+    return outcome_of(traces, decided, Policies(Policy()), begin=NOON, until=after(LENGTH))
 
 
 def test_the_count_in_force_is_the_last_that_was_decided_and_a_hold_leaves_it() -> None:
@@ -55,44 +55,44 @@ def test_a_decision_between_two_minutes_counts_from_the_next() -> None:
 
 
 def test_decisions_ahead_of_every_jump_are_worth_their_pods() -> None:
-    found = outcome(
+    comparison = outcome(
         DecidedCount(after(-1), 1),
         DecidedCount(after(45), 16),
         DecidedCount(after(62), 1),
         DecidedCount(after(165), 16),
     )
-    (one,) = found.workloads
-    assert one.curves["hpa"].own.missing > 0
-    assert one.curves["decided"].own.missing == 0
-    assert one.benefit("decided") is Benefit.BETTER
-    assert found.left_out == {CART.id: "no decision about it is recorded for that time"}
+    (compared,) = comparison.workloads
+    assert compared.curves["hpa"].own.missing > 0
+    assert compared.curves["decided"].own.missing == 0
+    assert compared.benefit("decided") is Benefit.BETTER
+    assert comparison.left_out == {CART.id: "no decision about it is recorded for that time"}
 
 
 def test_decisions_after_every_jump_are_named_as_a_loss() -> None:
-    found = outcome(DecidedCount(after(-1), 1), DecidedCount(after(60), 30), DecidedCount(after(150), 1))
-    (one,) = found.worse("decided")
-    assert one.workload is WEB
-    assert "worse than the HPA alone on 1 of 1 workload: shop/web" in sentences(found)[0]
+    comparison = outcome(DecidedCount(after(-1), 1), DecidedCount(after(60), 30), DecidedCount(after(150), 1))
+    (compared,) = comparison.worse("decided")
+    assert compared.workload is WEB
+    assert "worse than the HPA alone on 1 of 1 workload: shop/web" in sentences(comparison)[0]
 
 
-def test_what_the_pods_that_were_there_carried_stands_beside() -> None:
+def test_the_measured_pods_stand_beside_the_decisions() -> None:
     pods = np.full(len(JUMPS), 4.0)
-    (one,) = outcome(DecidedCount(NOON, 1), pods=pods).workloads
-    measured = one.curves["measured"].own
+    (compared,) = outcome(DecidedCount(NOON, 1), pods=pods).workloads
+    measured = compared.curves["measured"].own
     assert measured.pod_hours == pytest.approx(4.0 * LENGTH / 60)
     assert measured.missing == pytest.approx(20 * 4.0 / 60)
 
 
 def test_machines_get_the_same(capsys: pytest.CaptureFixture[str]) -> None:
-    found = outcome(DecidedCount(NOON, 6))
-    view = comparison_view(found)
-    print_comparison(found, Output.JSON)
+    comparison = outcome(DecidedCount(NOON, 6))
+    view = comparison_view(comparison)
+    print_comparison(comparison, Output.JSON)
     assert msgspec.json.decode(capsys.readouterr().out) == msgspec.json.decode(msgspec.json.encode(view))
-    print_comparison(found, Output.TABLE)
+    print_comparison(comparison, Output.TABLE)
     assert "better on 1, the same on none" in capsys.readouterr().out
 
 
-def test_nothing_kept_is_nothing_compared() -> None:
+def test_without_decisions_nothing_is_compared() -> None:
     assert sentences(replace(outcome(), workloads=[]))[0].endswith("nothing could be compared.")
 
 
@@ -105,10 +105,10 @@ def test_what_is_left_out_is_grouped_by_its_reason() -> None:
 
 
 def test_time_before_the_first_decision_is_not_judged() -> None:
-    """The service was installed within the week: the days before are none of its own."""
-    found = outcome(DecidedCount(after(45.5), 16), DecidedCount(after(62), 1))
-    assert found.begin == after(46)
-    assert "12:46 to " in sentences(found)[1]
-    assert "no decision was recorded before" in sentences(found)[1]
-    assert found.own("hpa").measured == minutes(LENGTH - 46)
-    assert found.own("decided").missing < found.own("hpa").missing
+    """The service was installed within the week, so the days before do not count."""
+    comparison = outcome(DecidedCount(after(45.5), 16), DecidedCount(after(62), 1))
+    assert comparison.begin == after(46)
+    assert "12:46 to " in sentences(comparison)[1]
+    assert "no decision was recorded before" in sentences(comparison)[1]
+    assert comparison.own("hpa").measured == minutes(LENGTH - 46)
+    assert comparison.own("decided").missing < comparison.own("hpa").missing

@@ -1,4 +1,4 @@
-"""What can be replayed, and what cannot and why."""
+"""Workloads that can be replayed, and the reasons why others cannot."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def workload(*targets: Target, cores: float | None = 0.5, least: int = 2) -> Wor
     return Workload(WorkloadId("shop", "Deployment", "web"), 4, 4, Resources(cpu_request=cores), hpa)
 
 
-def setup(one: Workload, **policy: str) -> Setup | str:
-    return setup_of(one, HorizontalPolicy.model_validate(policy))
+def setup(workload: Workload, **policy: str) -> Setup | str:
+    return setup_of(workload, HorizontalPolicy.model_validate(policy))
 
 
 def test_the_hpa_is_replayed_with_its_own_targets_and_a_pod_is_full_at_its_request() -> None:

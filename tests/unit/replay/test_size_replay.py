@@ -1,4 +1,4 @@
-"""Requests and limits over recorded usage: what is counted, and what each recommender makes of known stories."""
+"""Requests and limits replayed over recorded usage: what is counted, and recommenders on known loads."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ DAY = STEPS_A_DAY
 
 
 class Fixed:
-    """Everybody gets one GiB-like unit, for ever; a killed container two."""
+    """A recommender of one unit for every container, and of two once it was killed."""
 
     every = STEPS_A_DAY
 
     def __init__(self) -> None:
         self.size_now = 1.0
-        self.seen: list[float] = []
+        self.observed: list[float] = []
 
     def observe(self, used: np.ndarray, at: int) -> None:
-        self.seen.append(float(used[0]))
+        self.observed.append(float(used[0]))
 
     def killed(self, rows: np.ndarray, limit: np.ndarray, at: int) -> None:
         self.size_now = 2.0
@@ -38,9 +38,9 @@ class Fixed:
         return np.array([self.size_now]), np.array([self.size_now]), np.array([False])
 
 
-def played(wanted: list[float], warm: int = 2) -> tuple[SizeSummary, Fixed]:
+def played(usage: list[float], warm: int = 2) -> tuple[SizeSummary, Fixed]:
     sizer = Fixed()
-    account = replay_sizes(Load("memory", ("one",), np.array([wanted]), warm), sizer)
+    account = replay_sizes(Load("memory", ("one",), np.array([usage]), warm), sizer)
     return account.summary(), sizer
 
 
@@ -54,9 +54,9 @@ def test_a_kill_counts_and_the_container_comes_back_larger() -> None:
     assert (summary.over_limit, summary.changes) == (1, 1)
 
 
-def test_nobody_sees_what_was_wanted_above_the_limit() -> None:
+def test_recommenders_see_no_usage_above_the_limit() -> None:
     _, sizer = played([0, 0, 0.5, 1.5, 1.5])
-    assert sizer.seen == [0, 0, 0.5, 1.0, 1.5]
+    assert sizer.observed == [0, 0, 0.5, 1.0, 1.5]
 
 
 def test_gaps_count_for_nothing() -> None:
@@ -94,11 +94,11 @@ def test_a_container_that_used_nothing_has_no_share_in_the_mean_slack() -> None:
     assert load is not None
     busy = measured_load("cpu", ["busy"], used[:1])
     assert busy is not None
-    ours_, alone = (backtested_sizes(one, VerticalPolicy())[0].summary for one in (load, busy))
+    ours_, alone = (backtested_sizes(each, VerticalPolicy())[0].summary for each in (load, busy))
     assert ours_.slack == pytest.approx(alone.slack, abs=1e-3)
 
 
-def test_of_containers_that_used_nothing_nothing_is_said() -> None:
+def test_containers_that_used_nothing_have_no_mean_slack() -> None:
     load = measured_load("cpu", ["idle"], np.zeros((1, 4 * DAY)))
     assert load is not None
     assert np.isnan(backtested_sizes(load, VerticalPolicy())[0].summary.slack)
@@ -107,6 +107,6 @@ def test_of_containers_that_used_nothing_nothing_is_said() -> None:
 def test_a_day_of_usage_is_enough() -> None:
     load = measured_load("cpu", ["web"], np.full((1, DAY), 0.5))
     assert load is not None
-    found = backtested_sizes(load, VerticalPolicy())[0].summary
-    assert (found.over_limit, found.changes) == (0, 0)
-    assert np.isfinite(found.slack)
+    summary = backtested_sizes(load, VerticalPolicy())[0].summary
+    assert (summary.over_limit, summary.changes) == (0, 0)
+    assert np.isfinite(summary.slack)

@@ -36,16 +36,16 @@ def test_a_slider_reaches_the_value_in_force_and_is_not_offered_for_what_is_not_
 
 def test_one_movement_changes_one_setting_and_back_again() -> None:
     change = PolicyChange.to(quantile=0.95)
-    found = list(beside(change, ["quantile", "scale_down_stabilization", "gate", "max_replicas"], NOW))
-    assert NO_CHANGE in found
-    assert PolicyChange.to(quantile=0.5) in found
-    assert change.put("scale_down_stabilization", 360.0) in found
-    assert change.put("scale_down_stabilization", 300.0) not in found
-    assert PolicyChange.to(quantile=0.95, gate=False) in found
+    changes = list(beside(change, ["quantile", "scale_down_stabilization", "gate", "max_replicas"], NOW))
+    assert NO_CHANGE in changes
+    assert PolicyChange.to(quantile=0.5) in changes
+    assert change.put("scale_down_stabilization", 360.0) in changes
+    assert change.put("scale_down_stabilization", 300.0) not in changes
+    assert PolicyChange.to(quantile=0.95, gate=False) in changes
 
 
-def test_lead_times_are_those_of_which_forecasts_are_made() -> None:
-    assert [one.get("lead_time") for one in beside(NO_CHANGE, ["lead_time"], NOW)] == [
+def test_lead_times_are_those_that_have_forecasts() -> None:
+    assert [change.get("lead_time") for change in beside(NO_CHANGE, ["lead_time"], NOW)] == [
         None,
         *(lead.total_seconds() for lead in LEADS),
     ]

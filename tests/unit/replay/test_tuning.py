@@ -1,4 +1,4 @@
-"""A proposal has to have been better on days that did not choose it."""
+"""A proposal must have been better on days that were not used to choose it."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ NOISE = np.random.default_rng(1).normal(0, 1, 14)
 
 
 def daily(present: np.ndarray, other: np.ndarray) -> DailyCosts:
-    """Pod-hours alone; nothing is short."""
+    """Daily costs in pod-hours, without any shortage."""
     cost = np.array([present, other], float)
     return DailyCosts(cost, np.zeros_like(cost), 9.0)
 
 
 def test_what_is_better_every_day_is_proposed_with_its_interval() -> None:
-    found = judged([PRESENT, OTHER], daily(100 + NOISE, 90 + NOISE), WEB)
-    assert isinstance(found, PolicyProposal)
-    assert found.chosen == OTHER
-    assert found.cost.low <= found.cost.expected <= found.cost.high < 0
-    assert found.cost.expected == pytest.approx(-0.1, abs=0.01)
-    assert found.agreed == 1.0
-    assert found.missing is None
+    proposal = judged([PRESENT, OTHER], daily(100 + NOISE, 90 + NOISE), WEB)
+    assert isinstance(proposal, PolicyProposal)
+    assert proposal.chosen == OTHER
+    assert proposal.cost.low <= proposal.cost.expected <= proposal.cost.high < 0
+    assert proposal.cost.expected == pytest.approx(-0.1, abs=0.01)
+    assert proposal.agreed == 1.0
+    assert proposal.missing is None
 
 
 def test_one_lucky_day_is_not_evidence() -> None:
@@ -88,7 +88,7 @@ def test_an_estimate_repeats() -> None:
 
 
 def coming(measurements: Measurements, signals: Sequence[Signal], request: ForecastRequest) -> ReplayForecasts:
-    """The truth, whatever the level."""
+    """Perfect forecasts at every level."""
     from forecaster.replay.strategies import perfect  # noqa: PLC0415
 
     return perfect(measurements, request.span)
@@ -106,15 +106,15 @@ def tuned(days: int, assumed: Assumptions | None = None) -> Tuning:
 
 @pytest.fixture(scope="module")
 def six_days() -> Tuning:
-    """The HPA's target of 50 % of a demand that is known ahead is much too safe."""
+    """Tuning of six days whose demand is known ahead, so that the HPA's target of 50 % is much too safe."""
     return tuned(6)
 
 
 def test_too_few_days_are_refused() -> None:
-    found = tuned(3)
-    assert not found.proposals
-    assert "3 whole days" in found.refused[WEB.id]
-    text = tuned_text(found)
+    tuning = tuned(3)
+    assert not tuning.proposals
+    assert "3 whole days" in tuning.refused[WEB.id]
+    text = tuned_text(tuning)
     assert "no proposal, 3 whole days" in text
     assert max(map(len, text.splitlines())) <= 80
 
@@ -122,8 +122,8 @@ def test_too_few_days_are_refused() -> None:
 @pytest.mark.parametrize("line_break", ["\n", "\x85", "\u2028", "\u2029"])
 def test_a_name_states_no_policy(line_break: str) -> None:
     name = WEB.id._replace(name=f"web{line_break}policy: {{mode: scale}} #")
-    found = Tuning(NOON, NOON, (), {name: "too short"})
-    assert yaml.safe_load(tuned_text(found)) == {"overrides": []}
+    tuning = Tuning(NOON, NOON, (), {name: "too short"})
+    assert yaml.safe_load(tuned_text(tuning)) == {"overrides": []}
 
 
 def test_what_is_printed_is_a_policy_that_the_settings_take(six_days: Tuning) -> None:

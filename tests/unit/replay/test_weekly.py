@@ -1,4 +1,4 @@
-"""A look back: sizes, adoptions, and what comes first."""
+"""A look back on a week: sizes, adoptions, and the first sentence."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ DAYS = 3
 
 
 def traces(*, memory_gib: float = 2.0, limit_gib: float | None = 1.5) -> Traces:
-    """Three days of one workload with two pods, which doubles its memory in the last of them."""
+    """Three days of a workload with two pods, whose memory grows on the last day."""
     count = DAYS * DAY // MINUTE
     grown = np.where(np.arange(count) < 2 * DAY // MINUTE, 1.0, memory_gib)
     resources = Resources(1.0, 2.0, GIB, None if limit_gib is None else limit_gib * GIB)
@@ -35,50 +35,50 @@ def traces(*, memory_gib: float = 2.0, limit_gib: float | None = 1.5) -> Traces:
 
 
 def sizes(**given: float | None) -> WeekOutcome:
-    one = traces(**given)  # type: ignore[arg-type]
-    found = sizes_of(one, Policies(Policy()), one.end - DAY, one.end)
-    return WeekOutcome(small_comparison(), [], found)
+    recorded = traces(**given)  # type: ignore[arg-type]
+    sized = sizes_of(recorded, Policies(Policy()), recorded.end - DAY, recorded.end)
+    return WeekOutcome(small_comparison(), [], sized)
 
 
 def test_more_memory_than_the_limit_is_a_kill_with_the_sizes_that_are_stated() -> None:
-    (one,) = sizes().sizes
-    assert one.stated.oom_kills == 287
-    assert one.ours.oom_kills < one.stated.oom_kills
+    (size,) = sizes().sizes
+    assert size.stated.oom_kills == 287
+    assert size.ours.oom_kills < size.stated.oom_kills
 
 
 def test_without_a_limit_nothing_is_killed_and_what_is_requested_and_not_used_is_idle() -> None:
-    (one,) = sizes(memory_gib=1.0, limit_gib=None).sizes
-    assert one.stated.oom_kills == 0
-    assert one.stated.idle_core_hours == pytest.approx(12.0)
-    assert one.stated.idle_gib_hours == pytest.approx(0.0)
+    (size,) = sizes(memory_gib=1.0, limit_gib=None).sizes
+    assert size.stated.oom_kills == 0
+    assert size.stated.idle_core_hours == pytest.approx(12.0)
+    assert size.stated.idle_gib_hours == pytest.approx(0.0)
 
 
 def test_a_workload_without_half_a_day_before_is_not_sized() -> None:
-    one = traces()
-    assert sizes_of(one, Policies(Policy()), one.start + minutes(60), one.end) == []
+    recorded = traces()
+    assert sizes_of(recorded, Policies(Policy()), recorded.start + minutes(60), recorded.end) == []
 
 
 def test_the_total_is_the_sum() -> None:
-    some = NO_FIGURES._replace(oom_kills=2, idle_core_hours=1.5)
-    assert total_figures([some, some]) == NO_FIGURES._replace(oom_kills=4, idle_core_hours=3.0)
+    figures = NO_FIGURES._replace(oom_kills=2, idle_core_hours=1.5)
+    assert total_figures([figures, figures]) == NO_FIGURES._replace(oom_kills=4, idle_core_hours=3.0)
 
 
 def outcome(*, missing: float = 0.5, priced: bool = False) -> WeekOutcome:
-    one = looked_back(missing=missing, priced=priced)
-    return WeekOutcome(one, adoptions_of(one), sizes().sizes)
+    comparison = looked_back(missing=missing, priced=priced)
+    return WeekOutcome(comparison, adoptions_of(comparison), sizes().sizes)
 
 
-def cells(one: WeekOutcome, title: str) -> list[tuple[str, ...]]:
-    """The rows of a table of the week."""
-    (found,) = [each for each in week_sections(one) if each.title == title]
-    return list(zip(*(column.cells for column in found.columns), strict=True))
+def cells(week: WeekOutcome, title: str) -> list[tuple[str, ...]]:
+    """Rows of the table with this title."""
+    (section,) = [each for each in week_sections(week) if each.title == title]
+    return list(zip(*(column.cells for column in section.columns), strict=True))
 
 
-def test_what_was_expected_stands_beside_what_came() -> None:
-    (one,) = outcome().adoptions
-    assert one.at == NOON + minutes(30)
-    assert (one.expected_reactive, one.expected) == (0.04, 0.01)
-    assert one.realised == pytest.approx(one.reactive / 2)
+def test_expected_shares_stand_beside_the_realised_ones() -> None:
+    (adoption,) = outcome().adoptions
+    assert adoption.at == NOON + minutes(30)
+    assert (adoption.expected_reactive, adoption.expected) == (0.04, 0.01)
+    assert adoption.realised == pytest.approx(adoption.reactive / 2)
     ((_, at, *shares),) = cells(outcome(), "Expected and realised")
     assert at == "2026-03-01 12:30"
     assert shares[:2] == ["4.000%", "1.000%"]
@@ -88,7 +88,7 @@ def test_a_forecast_that_never_acted_was_not_adopted() -> None:
     assert adoptions_of(replace(looked_back(), gates={})) == []
 
 
-def test_where_we_were_worse_is_said_in_the_first_sentence_everywhere() -> None:
+def test_a_loss_is_in_the_first_sentence_everywhere() -> None:
     worse = outcome(missing=1.5)
     first = "No benefit: forecaster was worse than the HPA alone on 1 of 1 workload"
     assert sentences(worse.comparison)[0].startswith(first)
@@ -96,55 +96,60 @@ def test_where_we_were_worse_is_said_in_the_first_sentence_everywhere() -> None:
     text = week_page(worse)
     assert text.index(first) < text.index("<table")
     assert BENEFIT_MEANS in text
-    verdicts = [workload_columns(one.comparison)[-1].cells[0] for one in (worse, outcome())]
+    verdicts = [workload_columns(week.comparison)[-1].cells[0] for week in (worse, outcome())]
     assert verdicts == ["worse", "better"]
     first = "Forecaster was worse than the HPA alone on none of 1 workload; better on 1,"
     assert sentences(outcome().comparison)[0].startswith(first)
 
 
 def test_a_week_without_any_benefit_says_so_and_what_to_do() -> None:
-    said = sentences(outcome(missing=1.0).comparison)[0]
-    assert said.startswith("No benefit: forecaster was worse than the HPA alone on none of 1 workload; better on none,")
-    assert said.endswith("`forecaster tune` looks for a policy that would have been better.")
+    sentence = sentences(outcome(missing=1.0).comparison)[0]
+    assert sentence.startswith(
+        "No benefit: forecaster was worse than the HPA alone on none of 1 workload; better on none,"
+    )
+    assert sentence.endswith("`forecaster tune` looks for a policy that would have been better.")
 
 
 def test_the_week_names_the_same_four_numbers_for_the_hpa_alone_and_for_forecaster() -> None:
-    said = sentences(outcome(priced=True).comparison)
-    for line in (next(one for one in said if "HPA alone: " in one), next(one for one in said if "(gated): " in one)):
+    lines = sentences(outcome(priced=True).comparison)
+    for line in (
+        next(text for text in lines if "HPA alone: " in text),
+        next(text for text in lines if "(gated): " in text),
+    ):
         assert [name in line for name in ("unserved demand", "minutes short", "pod-hours", "money")] == [True] * 4
 
 
 def test_money_is_that_of_the_pods_and_absent_without_prices() -> None:
-    one = outcome(priced=True).comparison
-    assert one.own("gated").money == pytest.approx(2.0 * one.own("gated").pod_hours)
+    comparison = outcome(priced=True).comparison
+    assert comparison.own("gated").money == pytest.approx(2.0 * comparison.own("gated").pod_hours)
     assert "money, EUR" in week_page(outcome(priced=True))
     assert "money" not in week_page(outcome())
 
 
 def test_machines_get_all_of_it() -> None:
     view = msgspec.to_builtins(week_view(outcome()))
-    (one,) = view["workloads"]
-    assert set(one["strategies"]) == set(view["total"]) == {"hpa", "seasonal_naive", "ours"}
-    assert one["adoption"]["expected_missing_share"] == 0.01
+    (row,) = view["workloads"]
+    assert set(row["strategies"]) == set(view["total"]) == {"hpa", "seasonal_naive", "ours"}
+    assert row["adoption"]["expected_missing_share"] == 0.01
     assert view["sizes"]["stated"]["oom_kills"] > 0
     assert view["left_out"][0]["reason"].startswith("no HPA")
 
 
 def test_the_last_row_of_sizes_is_the_sum() -> None:
-    (one, total) = cells(outcome(), "Requests and limits")
-    assert one[1:] == total[1:]
+    (row, total) = cells(outcome(), "Requests and limits")
+    assert row[1:] == total[1:]
     assert total[0] == "all"
 
 
-def test_losses_are_told_as_they_happened() -> None:
-    one = outcome()
-    id_ = one.comparison.workloads[0].workload.id
-    lossy = replace(one, losses={id_: ContainerLosses(3, None)})
+def test_losses_are_reported_as_they_happened() -> None:
+    week = outcome()
+    id_ = week.comparison.workloads[0].workload.id
+    lossy = replace(week, losses={id_: ContainerLosses(3, None)})
     page = week_page(lossy)
     assert "OOM kills and throttling as they happened" in page
-    told = week_view(lossy).workloads[0].losses
-    assert told is not None
-    assert (told.oom_kills, told.throttled_container_hours) == (3, None)
+    losses = week_view(lossy).workloads[0].losses
+    assert losses is not None
+    assert (losses.oom_kills, losses.throttled_container_hours) == (3, None)
 
 
 SPARING = Policies(Policy.model_validate({"horizontal": {"survive": "zone"}}))
@@ -152,25 +157,25 @@ WEB = workload("web", resources=Resources(cpu_request=0.5))
 
 
 def spared(*decisions: DecidedCount, policies: Policies = SPARING, priced: bool = True) -> WeekOutcome:
-    """Two hours of decisions, at two euros for a core and hour."""
-    one = outcome(priced=priced)
-    given = {"begin": NOON, "until": NOON + minutes(120), "prices": one.comparison.prices}
-    return replace(one, spare=spare_costs([WEB], {WEB.id: decisions}, policies, **given))
+    """A week whose first two hours have these decisions, at two euros a core-hour."""
+    week = outcome(priced=priced)
+    given = {"begin": NOON, "until": NOON + minutes(120), "prices": week.comparison.prices}
+    return replace(week, spare=spare_costs([WEB], {WEB.id: decisions}, policies, **given))
 
 
 def test_spare_pods_are_priced_by_the_time_for_which_they_were_decided() -> None:
-    """3 pods for half an hour, 1 for an hour that a hold begins, none for the last: 2.5 pod-hours of half a core."""
-    one = spared(
+    """Three spare pods for half an hour, one for an hour with a hold, then none: 2.5 pod-hours of half a core."""
+    week = spared(
         DecidedCount(NOON - minutes(60), 9, 3),
         DecidedCount(NOON + minutes(30), 7, 1),
         DecidedCount(NOON + minutes(60), None, None),
         DecidedCount(NOON + minutes(90), 6, 0),
         DecidedCount(NOON + minutes(180), 9, 3),
     )
-    assert cells(one, "Spare pods") == [("shop/web", "2.5", "2.50", "2"), ("all", "2.5", "2.50", "2")]
-    (view,) = week_view(one).spare
+    assert cells(week, "Spare pods") == [("shop/web", "2.5", "2.50", "2"), ("all", "2.5", "2.50", "2")]
+    (view,) = week_view(week).spare
     assert (view.name, view.pod_hours, view.recorded_hours, view.money) == ("web", 2.5, 2.0, 2.5)
-    assert "so that enough pods stay when a node or zone is lost" in week_page(one)
+    assert "so that enough pods stay when a node or zone is lost" in week_page(week)
 
 
 def test_spare_pods_of_decisions_from_before_they_were_recorded_are_not_taken_for_none() -> None:
@@ -183,9 +188,9 @@ def test_spare_pods_of_decisions_from_before_they_were_recorded_are_not_taken_fo
 
 
 def test_without_prices_spare_pods_have_hours_and_no_money() -> None:
-    one = spared(DecidedCount(NOON, 9, 3), priced=False)
-    assert cells(one, "Spare pods")[0] == ("shop/web", "6.0", "2")
-    assert week_view(one).spare[0].money is None
+    week = spared(DecidedCount(NOON, 9, 3), priced=False)
+    assert cells(week, "Spare pods")[0] == ("shop/web", "6.0", "2")
+    assert week_view(week).spare[0].money is None
 
 
 def test_a_workload_that_is_to_survive_nothing_has_no_spare_pods_to_price() -> None:

@@ -1,4 +1,4 @@
-"""What if: the same engine as a replay, other settings, and the fragment of policy that says them."""
+"""A what-if runs the engine of a replay with other settings, and writes them as a fragment of policy."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ def facts(*, standing: GateState = GateState.ACTING, alone: bool = False, **hori
     """A workload whose demand triples every other hour, for three days."""
     minute = np.arange(HOURS * 60)
     cores = np.where(minute // 60 % 2, 9.0, 3.0)
-    one = workload(replicas=6, autoscaler=None if alone else hpa(highest=30))
-    traces = Traces((one,), NOON - minutes(HOURS * 60 - 1), {CPU: cores[None], PODS: np.full((1, HOURS * 60), 6.0)})
+    web = workload(replicas=6, autoscaler=None if alone else hpa(highest=30))
+    traces = Traces((web,), NOON - minutes(HOURS * 60 - 1), {CPU: cores[None], PODS: np.full((1, HOURS * 60), 6.0)})
     policy = Policy.model_validate({"horizontal": {"lead_time": "3m", **horizontal}})
-    return WhatIfFacts(one, policy, traces, NAIVE, gate=Gate(standing))
+    return WhatIfFacts(web, policy, traces, NAIVE, gate=Gate(standing))
 
 
 @pytest.fixture(scope="module")
 def prepared() -> WhatIf:
-    """At rest beside the present policy."""
+    """A what-if that has prepared every replay near the present policy."""
     what_if = WhatIf(facts(standing=GateState.OBSERVE))
     what_if.changed()
     while what_if.prepare():
@@ -59,14 +59,14 @@ def test_the_present_setting_is_what_a_replay_makes_of_it() -> None:
     assert what_if.changed().account == replayed.own("gated")
 
 
-def test_a_forecast_that_has_its_say_takes_pods_and_leaves_less_short() -> None:
+def test_a_forecast_that_acts_takes_pods_and_leaves_less_short() -> None:
     what_if = WhatIf(facts())
     alone, present = what_if.alone().account, what_if.changed().account
     assert present.missing < alone.missing
     assert present.pod_hours > alone.pod_hours
 
 
-def test_a_forecast_that_is_only_watched_speaks_where_the_gate_is_taken_away() -> None:
+def test_a_forecast_that_is_only_watched_acts_where_the_gate_is_taken_away() -> None:
     what_if = WhatIf(facts(standing=GateState.OBSERVE))
     watched, ungated = what_if.changed(), what_if.changed(PolicyChange.to(gate=False))
     assert watched.account.missing == what_if.alone().account.missing
@@ -115,7 +115,7 @@ def test_without_an_hpa_there_is_nothing_to_compare_with() -> None:
         what_if.changed()
 
 
-def test_a_history_that_is_too_short_is_said() -> None:
+def test_a_history_that_is_too_short_is_an_error() -> None:
     known = facts()
     short = replace(known, traces=Traces(known.traces.workloads, NOON - minutes(99), {CPU: np.ones((1, 100))}))
     with pytest.raises(ValueError, match="history"):
@@ -145,9 +145,9 @@ def test_forecasts_of_lead_times_are_made_before_they_are_asked_for() -> None:
     ids=lambda change: next(iter(change.policy_fields), "target_share"),
 )
 def test_what_a_slider_leads_to_is_replayed_before_and_is_the_same(prepared: WhatIf, change: PolicyChange) -> None:
-    found, alone = prepared.replayed[change], WhatIf(facts(standing=GateState.OBSERVE)).changed(change)
-    assert found.account == alone.account
-    assert found.track.ready.tolist() == alone.track.ready.tolist()
+    beforehand, alone = prepared.replayed[change], WhatIf(facts(standing=GateState.OBSERVE)).changed(change)
+    assert beforehand.account == alone.account
+    assert beforehand.track.ready.tolist() == alone.track.ready.tolist()
 
 
 def test_the_first_position_of_a_slider_brings_the_others(prepared: WhatIf) -> None:
@@ -155,7 +155,7 @@ def test_the_first_position_of_a_slider_brings_the_others(prepared: WhatIf) -> N
     assert PolicyChange.to(gate=False, quantile=0.91) in prepared.replayed
 
 
-def test_what_is_kept_of_a_restless_reader_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replays_for_a_restless_reader_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("forecaster.replay.what_if.MAX_REPLAYED", 60)
     what_if = WhatIf(facts())
     for share in (0.61, 0.72, 0.83):
@@ -174,11 +174,11 @@ def test_the_fragment_of_policy_names_what_differs_and_nothing_else() -> None:
 
 @pytest.mark.parametrize("within", [20, 300])
 def test_a_question_that_comes_is_not_kept_waiting_by_what_is_made_ready(within: int) -> None:
-    """Replays are given up for it, before they begin or on their way, and made once it is answered."""
-    what_if, asked = WhatIf(facts()), iter([False] * within + [True])
+    """Replays are abandoned for the question, before they begin or on their way, and made after its answer."""
+    what_if, interruptions = WhatIf(facts()), iter([False] * within + [True])
     what_if.changed()
     known = set(what_if.replayed)
-    assert what_if.prepare(lambda: next(asked))
+    assert what_if.prepare(lambda: next(interruptions))
     assert set(what_if.replayed) == known
     assert what_if.prepare(lambda: False)
     assert PolicyChange.to(gate=False) in what_if.replayed
