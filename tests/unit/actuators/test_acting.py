@@ -268,7 +268,7 @@ class TestUndo:
         assert [line.done for line in release_lines(cluster)] == [True]
         assert not cluster.only().marked
 
-    def test_a_mode_that_cannot_be_read_ends_the_floor_and_is_said(self, replica: Replica) -> None:
+    def test_a_mode_that_cannot_be_read_ends_the_floor_and_is_reported(self, replica: Replica) -> None:
         replica.cycle(7)
         replica.cluster.change(mode="observe", misread="annotation is 'off'")
         assert replica.cycle(7).writes == {("restore", "written"): 1}
@@ -324,7 +324,7 @@ class TestFailures:
         "error", [UnreachableError("no answer"), ApiError("webhook", 500), ValueError("bug")], ids=str
     )
     def test_an_object_that_always_fails_harms_itself_only(self, error: Exception) -> None:
-        """Its webhook answers late or with 500 each time: the others are written, and it is tried last."""
+        """An object whose webhook answers late or with 500 is tried last, after the others are written."""
         replica = self.over_namespaces("bad", *(f"team-{number}" for number in range(20)))
         tries = []
 
@@ -405,7 +405,7 @@ class TestFailures:
         hpa = replica.cluster.only()
         assert (hpa.min_replicas, hpa.floor and hpa.floor.before) == (7, 2)
 
-    def test_a_lost_event_is_said_and_nothing_else(self, replica: Replica, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_lost_event_is_only_logged(self, replica: Replica, monkeypatch: pytest.MonkeyPatch) -> None:
         def lost(*_: object) -> None:
             raise ApiError("forbidden", 403)
 

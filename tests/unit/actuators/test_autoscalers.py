@@ -83,7 +83,7 @@ def test_an_owners_value_that_cannot_be_read_is_a_fault_with_a_remedy(annotation
     assert fault in read(annotations=annotations).fault
 
 
-def test_a_mode_that_is_none_is_taken_for_observe_and_said() -> None:
+def test_a_mode_that_does_not_exist_is_read_as_observe_and_reported() -> None:
     hpa = read(annotations={MODE: "off", **RAISED})
     assert hpa.mode == "observe"
     assert hpa.misread == "annotation forecaster.dev/mode is 'off'; use one of observe, publish, floor"

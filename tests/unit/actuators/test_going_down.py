@@ -21,7 +21,7 @@ def released(server: FakeApiServer, hands: Hands, *, at_once: bool) -> list[tupl
     return [(line.line, line.done) for line in lines]
 
 
-def test_a_release_leaves_counts_that_would_go_down_and_says_to_what_until_it_is_told_now() -> None:
+def test_a_release_leaves_counts_that_would_go_down_and_names_them_unless_it_is_at_once() -> None:
     server, now = raised("scale")
     hands = Hands(server, "scale", now)
     left = released(server, hands, at_once=False)

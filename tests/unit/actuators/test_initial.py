@@ -86,7 +86,7 @@ def test_only_pods_of_the_workload_that_are_understood_are_sized(
 
 
 @pytest.mark.parametrize(("minutes", "size"), [(2.9, "300m"), (3.0, "100m"), (-5.0, "100m")])
-def test_a_cycle_of_long_ago_says_nothing(admitting: Admitting, minutes: float, size: str) -> None:
+def test_an_old_cycle_sizes_no_new_pod(admitting: Admitting, minutes: float, size: str) -> None:
     admitting.cycle(sized())
     assert cpu(admitting.made(minutes=minutes)) == size
 

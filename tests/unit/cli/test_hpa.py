@@ -276,7 +276,7 @@ class TestStreams:
     def test_a_stream_without_any_says_what_there_is(self) -> None:
         assert "there are Service" in str(typed(SERVICE).exception)
 
-    def test_a_quantity_that_is_none_is_told_before_anything_is_said(self) -> None:
+    def test_a_bad_quantity_is_an_error_before_anything_is_printed(self) -> None:
         result = typed(f"{HPA}---{SCALED}", "--usage", "cpu=5,2", "--replicas", "4")
         assert (result.stdout, str(result.exception)) == ("", "--usage cpu=5,2: write 5.2")
 

@@ -284,7 +284,7 @@ class TestAdvice:
     def test_what_is_made_from_another_object_gets_no_patch(
         self, reports: list[Advice], capsys: pytest.CaptureFixture[str]
     ) -> None:
-        """Its controller would take the size back."""
+        """The controller of the other object would take the size back."""
         print_advice([replace(advice, made_by="Elasticsearch logs") for advice in reports], AdviceOutput.PATCHES, None)
         captured = capsys.readouterr()
         assert list(yaml.safe_load_all(captured.out)) == []

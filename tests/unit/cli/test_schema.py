@@ -113,7 +113,7 @@ def writes_json(names: tuple[str, ...]) -> bool:
     return re.search(r"-o, --output\s+<[a-z|]*\bjson\b", text) is not None
 
 
-def test_a_document_of_another_form_is_told_apart() -> None:
+def test_a_document_of_another_form_is_a_fault() -> None:
     assert faults("once", {"recommendation": []}) != []
 
 

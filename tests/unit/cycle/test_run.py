@@ -80,7 +80,7 @@ class TestQuiet:
         assert request == pytest.approx(OOM_RAISE * 0.5 * GIB)
 
     def test_minutes_that_are_kept_for_longer_decide_nothing_else(self) -> None:
-        """Only the gate reads all of them; decisions use the latest hours."""
+        """Only the gate reads all minutes; decisions use the latest hours."""
         wave = {CPU: lambda at: 2.0 + (at.hour * 60 + at.minute) % 97 / 64, PODS: steady(4.0)}
         spans = (HistorySettings(minutes_kept=minutes(60 * hours), weeks_kept=minutes(4 * 1440)) for hours in (3, 72))
         short, long = (

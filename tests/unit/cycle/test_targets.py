@@ -148,7 +148,7 @@ def test_nothing_is_published_over_the_last_table_while_nothing_is_known() -> No
 
 
 def test_a_workload_that_is_known_in_part_is_held_and_the_others_go_on() -> None:
-    """Its HPA has no maximum yet, and targets of the policy would be a guess."""
+    """Its HPA has no maximum yet, and the policy's targets would be a guess."""
     stage = CycleOnFakes(load("web", cpu=4.0), load("cart", cpu=4.0))
     stage.source.partly = {workload("web").id: "no series has the maxReplicas of its HPA web"}
     outcome = stage.run()

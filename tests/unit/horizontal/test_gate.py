@@ -96,7 +96,7 @@ def test_where_nothing_is_short_there_is_something_to_gain_only_if_pods_are_save
 
 
 def test_a_difference_within_the_noise_demotes_no_forecast_and_keeps_none_out() -> None:
-    """Both decide nearly perfectly: measured demand leaves 0.07 % of the demand short, the forecast 0.10 %."""
+    """Both sides decide nearly perfectly: measured demand leaves 0.07 % of the demand short, the forecast 0.10 %."""
 
     def nearly_perfect(*, saving: float, noise: float) -> Days:
         return Days(3.0, 0.0007, Way(0.0010, saving=saving, noise=noise))

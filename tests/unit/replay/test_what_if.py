@@ -126,7 +126,7 @@ def test_forecasts_of_lead_times_are_made_before_they_are_asked_for() -> None:
     what_if, prepared = WhatIf(facts()), 0
     while what_if.prepare():
         prepared += 1
-    assert prepared == 1 + 11 + 1  # all that a slider leads to, the other leads, and what these lead to
+    assert prepared == 1 + 11 + 1  # movements of sliders, eleven other lead times, and movements after these
     before = what_if.forecasts.copy()
     what_if.changed(PolicyChange.to(lead_time=minutes(10), quantile=0.9))
     assert what_if.forecasts == before

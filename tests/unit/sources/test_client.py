@@ -133,7 +133,7 @@ def test_a_redirect_is_not_followed_but_named_without_its_query() -> None:
     assert "pw" not in str(caught.value)
 
 
-def test_a_missing_tenant_is_told_with_the_setting_that_states_it() -> None:
+def test_a_missing_tenant_is_an_error_that_names_its_setting() -> None:
     with Server(replying(page(401, "no org id"))) as server, pytest.raises(Denied) as caught:
         ask(server.url)
     assert "'no org id'; state the tenant in prometheus.headers, e.g. {X-Scope-OrgID: NAME}" in str(caught.value)
@@ -159,7 +159,7 @@ def test_a_limit_of_mimir_that_a_shorter_span_keeps_asks_for_a_shorter_one(statu
 
 
 @pytest.mark.parametrize("status", [401, 403])
-def test_a_refused_identity_is_told_apart(status: int) -> None:
+def test_a_refused_identity_is_an_error_of_its_own(status: int) -> None:
     with Server(replying(page(status, "who are you?"))) as server, pytest.raises(Denied, match="who are you"):
         ask(server.url)
 

@@ -91,7 +91,7 @@ class TestQueries:
             assert query.startswith("max by (namespace, workload_kind, workload, container)")
             assert "[5m]" in query
 
-    def test_a_kill_is_told_by_the_restart_and_the_limit_of_its_time(self) -> None:
+    def test_a_kill_is_read_from_the_restart_and_the_limit_of_its_time(self) -> None:
         query = Queries().container_facts()["oom_kills"]
         assert "increase(kube_pod_container_status_restarts_total" in query
         assert "[1w:15m]" in query

@@ -141,7 +141,7 @@ class TestAws:
         signed = requests.Request("POST", url, auth=cloud_identity("aws-sigv4", url, environment)).prepare()
         assert "/us-west-2/aps/" in signed.headers["Authorization"]
 
-    def test_a_pod_without_a_role_is_told_how_it_gets_one(self) -> None:
+    def test_a_pod_without_a_role_gets_an_error_with_the_remedy(self) -> None:
         with pytest.raises(SourceRefused, match=r"eks\.amazonaws\.com/role-arn"):
             aws_keys({}, "eu-central-1", NOW)
 

@@ -509,7 +509,7 @@ def test_what_an_owner_writes_again_and_again_is_not_kept() -> None:
 
 
 class TestChanges:
-    def test_of_counts_and_hpas_are_told_and_no_others(self) -> None:
+    def test_of_counts_and_hpas_are_reported_and_no_others(self) -> None:
         heard: list[WorkloadId] = []
         live = LiveCluster(changed=heard.append, clock=Clock())
         lists(live, {"deployments": [deployment()], "horizontalpodautoscalers": [hpa(external("queue", "30"))]})
@@ -528,7 +528,7 @@ class TestChanges:
         assert present is not None
         assert (present.replicas, present.targets[0].value) == (30, 50.0)
 
-    def test_an_hpa_that_turns_to_another_workload_is_told_to_both(self) -> None:
+    def test_an_hpa_that_turns_to_another_workload_is_a_change_of_both(self) -> None:
         heard: list[WorkloadId] = []
         live = LiveCluster(changed=heard.append, clock=Clock())
         lists(live, {"horizontalpodautoscalers": [hpa()]})
@@ -683,7 +683,7 @@ class TestSource:
         assert source.live_kinds(NOW) == inventory.whole
         assert source.live_kinds(NOW + timedelta(minutes=1)) == frozenset()
 
-    def test_holds_what_the_series_of_several_clusters_are_told_as(self) -> None:
+    def test_holds_a_workload_that_has_series_of_several_clusters(self) -> None:
         """Count and HPA belong to one object, while the usage is the sum over all clusters."""
         prometheus = FakePrometheus(workload("web"))
         why = {workload("web").id: SEVERAL_OBJECTS}

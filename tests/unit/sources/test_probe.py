@@ -188,7 +188,7 @@ def test_a_short_history() -> None:
     assert "1d: 1, 2d: 0" in failed["history"].detail
 
 
-def test_an_explicit_origin_of_requests_without_series_is_told() -> None:
+def test_an_explicit_origin_of_requests_without_series_is_reported() -> None:
     cluster = Cluster()
     cluster.missing = ("istio_requests_total",)
     checks = run_checks(cluster, requests_from="istio")

@@ -113,7 +113,7 @@ class TestNeighbours:
         )
         assert fit(lonely, 1, Occupancy(hosts(2), [])).count == 0
 
-    def test_a_node_without_the_topology_key_separates_nobody(self) -> None:
+    def test_a_node_without_the_topology_key_separates_no_pods(self) -> None:
         repelling = pod(spec={"affinity": {"podAntiAffinity": {REQUIRED: [term()]}}})
         assert fit(repelling, 3, Occupancy([node("bare")], [])).count == 3
 

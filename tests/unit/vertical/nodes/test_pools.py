@@ -47,7 +47,7 @@ def on(name: str, workload: str, cpu: str = "1", **more: Any) -> Any:
 
 
 class TestPools:
-    def test_nodes_are_told_apart_by_the_label_of_whoever_makes_them(self) -> None:
+    def test_nodes_are_grouped_by_the_label_of_their_provisioner(self) -> None:
         nodes = [
             node("a", labels={"karpenter.sh/nodepool": "spot"}),
             node("b", labels={"karpenter.sh/nodepool": "web"}),

@@ -170,7 +170,7 @@ class TestCache:
 class TestLoad:
     CPU = two_weeks(np.repeat([1.0, 2.0, 1.5, 3.0, 2.5, 1.2, 2.2] * 2, POINTS))
 
-    def test_that_memory_follows_is_seen(self) -> None:
+    def test_that_memory_follows_is_recognized(self) -> None:
         sized = memory_sizes(panel_of(0.2 + 0.1 * self.CPU, cpu=self.CPU), POLICY)
         assert sized.mechanism[0] == Mechanism.LOAD
 
