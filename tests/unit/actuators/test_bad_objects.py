@@ -66,9 +66,7 @@ def test_the_others_are_undone_when_the_mode_is_left(mode: str, names: list[str]
     assert cluster.good() == [WISHED[mode]] * len(GOOD)
     cluster.turn_bad()
     left = Hands(cluster.server, mode, hands.now, acts=False, reactive=1)
-    left.actuator.writer.fence.resumed_at = (
-        left.now
-    )  # a person resumes; the brake holds a change of all of them at once
+    left.actuator.writer.fence.resumed_at = left.now  # the brake would hold a change of all of them at once
     left.cycles(3)
     assert cluster.good() == [STATED[mode]] * len(GOOD)
 
