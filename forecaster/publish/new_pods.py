@@ -114,7 +114,6 @@ def write_new_pods(path: Path, new_pods: NewPods) -> None:
         temporary.write_bytes(msgspec.json.encode(new_pods))
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
         raise StoreError(f"sizes of new pods, {path}: {error.strerror}; new pods keep their own sizes") from error
 
 

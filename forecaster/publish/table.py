@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 import struct
 import zlib
+from contextlib import suppress
 from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it decodes
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -115,14 +116,14 @@ def write_table(
 
     Raises StoreError: the directory is missing, read-only or full; the old table is still there.
     """
-    parts = _parts(meta, rows, signals, columns)
     temporary = path.with_name(f".{path.name}.new")
     try:
         with temporary.open("wb") as file:
-            file.writelines(parts)
+            file.writelines(_parts(meta, rows, signals, columns))
         temporary.replace(path)
     except OSError as error:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # of a file system that has become read-only nothing can be removed either
+            temporary.unlink()
         raise StoreError(
             f"table {path}: cannot be published ({error.strerror}); the old one is still served. "
             "Make its directory writable and free some space."

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import httpx
+import pytest
 
 from forecaster.app.child import ServingProcess
 from forecaster.app.serve import table_path
@@ -15,26 +17,38 @@ from tests.support.full_disk import full_disk
 from tests.support.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
-    import pytest
+
+@contextmanager
+def lost(directory: Path) -> Iterator[None]:
+    """Nothing can be written to the directory or removed from it, as on a file system that has become read-only."""
+    aside = directory.rename(directory.with_name("aside"))
+    directory.touch()
+    yield
+    directory.unlink()
+    aside.rename(directory)
 
 
+@pytest.mark.parametrize("harm", [lambda _directory: full_disk(), lost], ids=["full", "lost"])
 def test_the_serving_process_counts_tables_that_could_not_be_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], harm: Callable[[Path], AbstractContextManager[None]]
 ) -> None:
-    serving = ServingProcess(table_path(tmp_path), Address("127.0.0.1", 0))
+    state = tmp_path / "state"
+    serving = ServingProcess(table_path(state), Address("127.0.0.1", 0))
 
     def counts(outcome: str, count: int) -> bool:
         metrics = httpx.get(f"http://{serving.address}/metrics", timeout=PATIENCE).text
         return f'forecaster_serving_table_writes_total{{outcome="{outcome}"}} {count}.0' in metrics
 
-    with recorded_cluster() as cluster, composed(cluster, tmp_path, tell=serving.tell) as service:
+    with recorded_cluster() as cluster, composed(cluster, state, tell=serving.tell) as service:
         serving.start()
         try:
             tick(service, NOON)
             wait_until(lambda: counts("written", 1), what="the first table")
-            with full_disk():
+            with harm(state):
                 tick(service, after(1))
             wait_until(lambda: counts("failed", 1), what="word of the second table")
         finally:
