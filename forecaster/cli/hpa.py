@@ -207,7 +207,7 @@ class PassView(msgspec.Struct, frozen=True, rename={"number": "pass"}):
     replicas: int
     recommendation: int | None
     stabilized: int | None
-    desired: int
+    desired: int | None
     written: bool
     conditions: list[ConditionView]
 
@@ -235,7 +235,7 @@ def _pass_view(number: int, step: SimulatedPass) -> PassView:
         replicas=step.replicas,
         recommendation=desired.recommendation.replicas if desired.recommendation else None,
         stabilized=desired.limited.stabilized if desired.limited else None,
-        desired=desired.replicas,
+        desired=desired.replicas if desired.written or desired.recommendation else None,
         written=desired.written,
         conditions=[ConditionView(c.type, c.status, c.reason, c.message) for c in step.outcome.conditions],
     )

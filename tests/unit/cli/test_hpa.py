@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -16,10 +18,9 @@ from forecaster.cli.hpa_inputs import InputError
 from forecaster.errors import ForecasterError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from click.testing import Result
 
+PAGE = Path(__file__).parents[3] / "docs" / "hpa.md"
 STAMP = "2026-01-01T00:00:00Z"
 HPA = """
 apiVersion: autoscaling/v2
@@ -120,6 +121,14 @@ def test_simulate_prints_a_line_a_pass(hpa: Path) -> None:
     assert run(*words).output.splitlines()[-1].endswith("ValidMetricFound DesiredWithinRange NotScaledToZero")
 
 
+@pytest.mark.parametrize("command", ["explain", "simulate"])
+def test_the_page_shows_what_the_command_prints(hpa: Path, command: str) -> None:
+    block = re.search(rf"^\$ forecaster hpa {command} (.+)\n((?:[^`$.].*\n)+)", PAGE.read_text(), re.MULTILINE)
+    assert block is not None
+    printed = run(command, *block[1].replace("hpa.yaml", str(hpa)).split()).output
+    assert printed.startswith(block[2])
+
+
 def test_simulate_fits_a_terminal(hpa: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     lines = run("simulate", "--hpa", hpa, "--replicas", 1, "--usage", "cpu=5.2", "--passes", 3).output.splitlines()
@@ -144,6 +153,22 @@ def test_simulate_prints_documents_too(hpa: Path, tmp_path: Path) -> None:
 def test_a_pass_that_stops_early_shows_dashes(hpa: Path) -> None:
     result = run("simulate", "--hpa", hpa, "--replicas", 30, "--usage", "cpu=5.2", "--server-version", "1.36")
     assert result.output.splitlines()[1] == "   1        30            -           -       20  SucceededRescale"
+
+
+def test_a_pass_without_an_answer_desires_no_count(tmp_path: Path) -> None:
+    share = write(
+        tmp_path / "share.yaml", HPA.replace("AverageValue, averageValue: 500m", "Utilization, averageUtilization: 50")
+    )
+    result = run("simulate", "--hpa", share, "--replicas", 3, "--usage", "cpu=610m", "--server-version", "1.36")
+    assert result.output.splitlines()[1].split() == [
+        "1",
+        "3",
+        "-",
+        "-",
+        "-",
+        "SucceededGetScale",
+        "FailedGetResourceMetric",
+    ]
 
 
 def test_a_minimum_of_zero_is_taken_from_kubernetes_1_37_on_or_where_the_gate_is_on(tmp_path: Path) -> None:
