@@ -161,7 +161,7 @@ def top(
         cycle.watch = None
         with LiveTable(rows, lasts=not once_only) as picture:
             while True:
-                picture.show(outcome, workloads_of(outcome, workload, limited), cycle.history)
+                picture.show(outcome, workloads_of(outcome, workload, settings), cycle.history)
                 if once_only:
                     return
                 time.sleep(max(0.0, (now + interval + behind - current()).total_seconds()))

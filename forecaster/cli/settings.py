@@ -55,26 +55,28 @@ def settings(
     if schema:
         print_json(schema_of_settings())
     elif origin or output is not Output.TABLE:
-        _print_in_force(config, given_of(prometheus, None), output, key, stated=origin)
+        _print_in_force(config, prometheus, output, key, stated=origin)
     elif explained is not None:
         typer.echo(explained)
+        if config is not None:
+            _print_in_force(config, prometheus, output, key, stated=False)
     elif config is not None:
         loaded = load(config, given_of(prometheus, None))
         typer.echo(f"{config}: no fault found")
-        _tell_idle(loaded)
+        if loaded.overrides:
+            _tell_idle(loaded)
     else:
         typer.echo(settings_text(), nl=False)
 
 
-def _print_in_force(
-    config: Path | None, given: dict[str, object], output: Output, key: str | None, *, stated: bool
-) -> None:
+def _print_in_force(config: Path | None, url: str | None, output: Output, key: str | None, *, stated: bool) -> None:
     """The settings with their origins; of `key` alone; only those that something states."""
     from forecaster.config.settings import load
     from forecaster.config.text import origins_of
     from forecaster.publish.health import DEFAULT_ORIGIN, settings_in_force
     from forecaster.report.printed import PrintedColumn, print_listing
 
+    given = given_of(url, None)
     each = settings_in_force(load(config, given).model_dump(mode="json"), origins_of(config, given), longest=None)
     chosen = [setting for setting in each if key is None or f"{setting.path}.".startswith(f"{key}.")]
     shown = [setting for setting in chosen if not stated or setting.origin != DEFAULT_ORIGIN]
@@ -91,8 +93,6 @@ def _tell_idle(loaded: Settings) -> None:
     from forecaster.cli.options import known_workloads, tell_idle_overrides
     from forecaster.errors import SourceError
 
-    if not loaded.overrides:
-        return
     try:
         ids = known_workloads(loaded, patient=False)
     except SourceError as error:
