@@ -49,7 +49,8 @@ def configure(*, level: str = "INFO", json: bool | None = None) -> None:
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     logging.captureWarnings(capture=True)  # of numpy about huge samples, else two lines that are no JSON
     logging.getLogger("forecaster").setLevel(level.upper())
-    logging.getLogger("urllib3").setLevel(logging.ERROR)  # each retry; what fails in the end is a line of the cycle's
+    for library in ("apscheduler", "urllib3"):  # late starts and retries; what comes of them is an event of ours
+        logging.getLogger(library).setLevel(logging.ERROR)
     structlog.configure(
         processors=[structlog.stdlib.filter_by_level, *shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
         logger_factory=structlog.stdlib.LoggerFactory(),

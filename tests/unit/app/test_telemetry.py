@@ -181,9 +181,15 @@ def test_a_warning_of_python_is_a_line_of_the_log() -> None:
 
 def test_what_libraries_warn_of_has_the_same_form(capsys: pytest.CaptureFixture[str]) -> None:
     telemetry.configure()
-    logging.getLogger("apscheduler").warning("run time was missed")
+    logging.getLogger("asyncio").warning("run time was missed")
     logging.getLogger("urllib3").info("starting a connection")
     assert [event["event"] for event in events(capsys)] == ["run time was missed"]
+
+
+def test_a_late_start_is_an_event_of_ours_alone(capsys: pytest.CaptureFixture[str]) -> None:
+    telemetry.configure()
+    logging.getLogger("apscheduler.scheduler").warning("skipped: maximum number of running instances reached")
+    assert events(capsys) == []
 
 
 def test_a_defect_is_logged_with_its_trace(capsys: pytest.CaptureFixture[str]) -> None:
