@@ -206,8 +206,8 @@ def judged(
     missing = daily.missing[by_day, every]
     if not allow_shortage and missing.sum() > daily.missing[0].sum() * (1 + SLACK):
         return (
-            f"on days that did not choose it the best setting leaves {missing.sum():.2f} pod-hours short instead of "
-            f"{daily.missing[0].sum():.2f}; --allow-shortage proposes it"
+            f"on days that did not choose it the best setting leaves {missing.sum():.4f} pod-hours short instead of "
+            f"{daily.missing[0].sum():.4f}; --allow-shortage proposes it"
         )
     short = daily.missing[0].sum() > 0
     return PolicyProposal(
