@@ -12,12 +12,12 @@ from requests.auth import AuthBase, HTTPBasicAuth
 from urllib3.exceptions import InvalidHeader, MaxRetryError, ReadTimeoutError
 from urllib3.util.retry import Retry
 
-from forecaster.errors import SourceRefused, shown_url
+from forecaster.errors import SourceRefused, SourceTimeout, shown_url
 from forecaster.sources.identity import PERMISSIONS, BearerAuth, cloud_identity, is_local
 from forecaster.sources.wire import Denied, Query, QueryAnswer, body_of, facts_of, translated, understood
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from pathlib import Path
     from types import TracebackType
 
@@ -33,6 +33,10 @@ _NO_CACHE = {"nocache": "1"}
 """
 
 
+IMPATIENT = 1 / 3
+"""Share of the time for an answer after a question without one: a server that stands still ends no cycle's minute."""
+
+
 class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library has no types
     """`PrometheusConnect` with queries that are sent as forms, decoded late and limited in time."""
 
@@ -43,13 +47,12 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
             retry=query_retry(settings),
             auth=identity(settings),
             session=_session(settings),
-            timeout=(settings.connect_timeout_seconds, settings.read_timeout_seconds),
-            method="POST",
         )
         self._address = shown_url(self.url)
         self._permission = PERMISSIONS.get(settings.identity, "")
-        self._read_timeout, self._max_bytes = settings.read_timeout_seconds, settings.most_answer_mib << 20
-        self._server_timeout = f"{max(settings.read_timeout_seconds - 1, settings.read_timeout_seconds / 2):.3f}"
+        self._settings, self._max_bytes = settings, settings.most_answer_mib << 20
+        self.silent = False
+        """Whether the last question had no answer in time; the next one waits for a part of the time only."""
 
     def ask(self, question: Query) -> QueryAnswer:
         """Send one question and decode its answer.
@@ -57,16 +60,20 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
         Raises `SourceUnavailable` when no answer comes in time, `TooMuch` when a smaller question may be answered, and
         `SourceRefused` for everything else that is no answer.
         """
-        deadline, where = monotonic() + self._read_timeout, self.where(question.name)
-        with translated(where):
-            response = self._post(question)
-            body = body_of(response, deadline, self._max_bytes, monotonic)
+        patience = self._settings.read_timeout_seconds * (IMPATIENT if self.silent else 1.0)
+        deadline, where = monotonic() + patience, self.where(question.name)
+        self.silent = False
         try:
+            with translated(where):
+                form = {**question.form, **_NO_CACHE, "timeout": f"{max(patience - 1, patience / 2):.3f}"}
+                response = self._sent("POST", question.path, patience, form)
+                body = body_of(response, deadline, self._max_bytes, monotonic)
             return understood(response, body, where)
+        except SourceTimeout:
+            self.silent = True
+            raise
         except Denied as error:
-            if not self._permission:
-                raise
-            raise Denied(f"{error}; {self._permission}") from error
+            raise Denied("; ".join(filter(None, (str(error), self._permission)))) from error
 
     def where(self, name: str) -> str:
         """Name a query and the address in a message."""
@@ -75,24 +82,20 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
     def status(self, topic: str) -> dict[str, str]:
         """Return the server's answer under /api/v1/status; empty where it has none, as Thanos and Mimir."""
         with translated(self.where(f"status {topic}")):
-            response = self._session.get(
-                f"{self.url}/api/v1/status/{topic}",
-                headers=self.headers,
-                auth=self.auth,
-                verify=self._session.verify,
-                timeout=self._timeout,
-                allow_redirects=False,
-            )
+            response = self._sent("GET", f"/api/v1/status/{topic}", self._settings.read_timeout_seconds)
         return facts_of(response.content) if response.ok else {}
 
-    def _post(self, question: Query) -> requests.Response:
-        return self._session.post(  # type: ignore[no-any-return]
-            self.url + question.path,
-            data={**question.form, **_NO_CACHE, "timeout": self._server_timeout},
+    def _sent(
+        self, method: str, path: str, patience: float, form: Mapping[str, str] | None = None
+    ) -> requests.Response:
+        return self._session.request(  # type: ignore[no-any-return]
+            method,
+            self.url + path,
+            data=form,
             headers={**self.headers, "Accept-Encoding": "identity"},
             auth=self.auth,
             verify=self._session.verify,  # a session's own is overruled by REQUESTS_CA_BUNDLE
-            timeout=self._timeout,
+            timeout=(self._settings.connect_timeout_seconds, patience),
             allow_redirects=False,
             stream=True,
         )
@@ -111,11 +114,8 @@ def _session(settings: PrometheusSettings) -> requests.Session:
 _PASSING = frozenset({429, 502, 503, 504})
 
 LONGEST_WAIT = 5.0
-"""Longest `Retry-After`, in seconds, that is waited for within a cycle; after a longer one the next cycle queries
-again.
-
-Two such waits leave most of the default time-out to the answer.
-"""
+"""Longest `Retry-After`, in seconds, that is waited for within a cycle: two of them leave most of the default time-out
+to the answer. After a longer one the next cycle queries again."""
 
 
 class QueryRetry(Retry):

@@ -88,6 +88,7 @@ class PrometheusSource:
             return self._whole(at_instant(name, query, at))
 
         self._facts_time.is_over(at)
+        self.client.silent = False
         partial: list[str] = []
 
         def counts(name: str) -> dict[WorkloadId, float]:

@@ -256,6 +256,26 @@ def test_a_silent_server_is_asked_once() -> None:
     assert len(server.asked) == 1
 
 
+def test_after_a_question_without_an_answer_the_next_ones_have_a_third_of_the_time_until_one_comes() -> None:
+    """Three questions to a server that stands still took 90 s of each minute; every second cycle was left out."""
+    answer = threading.Event()
+
+    def wait(_: Asked) -> Reply:
+        answer.wait(5)
+        return vector()
+
+    with Server(wait) as server:
+        settings = PrometheusSettings(url=server.url, read_timeout_seconds=0.6)
+        with closing(PrometheusClient(settings)) as client:
+            for _ in range(3):
+                with pytest.raises(SourceTimeout):
+                    client.ask(at_instant("query", "up", AT))
+            answer.set()
+            for _ in range(2):
+                client.ask(at_instant("query", "up", AT))
+    assert [asked.form["timeout"] for asked in server.asked] == ["0.300", "0.100", "0.100", "0.100", "0.300"]
+
+
 def dripping(total: int, *, pause: float) -> type[BaseHTTPRequestHandler]:
     """A server that sends one byte after each pause."""
 

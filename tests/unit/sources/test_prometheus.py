@@ -115,6 +115,18 @@ def test_without_a_query_for_requests_nothing_is_asked() -> None:
     assert server.asked == []
 
 
+def test_after_a_silence_the_next_cycle_begins_with_all_its_patience() -> None:
+    """A server that is slow, and not away, would be given up for ever."""
+    plain = Queries(requests_from="none")
+    with (
+        Server(lambda _: vector()) as server,
+        closing(PrometheusSource(PrometheusSettings(url=server.url), plain)) as source,
+    ):
+        source.client.silent = True
+        source.inventory(NOON)
+    assert server.asked[0].form["timeout"] == "29.000"
+
+
 def test_the_origin_of_requests_is_asked_for_until_it_is_known() -> None:
     series: list[tuple[dict[str, str], str]] = []
 
