@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Self, TypeVar
+from weakref import WeakSet
 
 import msgspec
 from urllib3.exceptions import ClosedPoolError, HTTPError, ProtocolError, SSLError
@@ -25,7 +26,6 @@ from forecaster.kube.objects import ApiStatus
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
 
 T = TypeVar("T")
 CLIENT_CONNECTIONS = 4
@@ -69,6 +69,7 @@ class ApiClient:
         self._connections, self._timeout, self._clock = connections, timeout, clock
         self._lock = threading.Lock()
         self._session: Session | None = None
+        self._opened: WeakSet[Any] = WeakSet()  # connections of all sessions: streams outlive theirs
         self._due = self._tried = 0.0
         self._fault = ""
 
@@ -209,7 +210,7 @@ class ApiClient:
         config, now = self._source(), self._clock()
         ends = now + RENEW_SECONDS if config.expires is None else config.expires - EXPIRY_SECONDS
         try:
-            session = Session(config, self._connections, self._timeout)
+            session = Session(config, self._connections, self._timeout, self._opened)
         except OSError as error:
             raise ClientConfigError(f"{config.server}: CA or client certificate cannot be used: {error}") from error
         return session, min(now + RENEW_SECONDS, max(now + RELOAD_SECONDS, ends))

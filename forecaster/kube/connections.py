@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import socket
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
-from weakref import WeakSet
 
 from urllib3 import PoolManager, ProxyManager, Timeout, make_headers
 from urllib3.connection import HTTPSConnection
@@ -15,6 +14,7 @@ from urllib3.exceptions import ResponseError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from weakref import WeakSet
 
     from urllib3.connectionpool import HTTPConnectionPool
     from urllib3.response import BaseHTTPResponse
@@ -62,14 +62,14 @@ class RawAnswer(NamedTuple):
 
 
 class Session:
-    """Connections made with one reading of the client configuration."""
+    """Connections made with one reading of the client configuration, which are added to those in `opened`."""
 
-    def __init__(self, config: ClientConfig, connections: int, timeout: float) -> None:
+    def __init__(self, config: ClientConfig, connections: int, timeout: float, opened: WeakSet[Any]) -> None:
         self._config = config
         self._timeout = Timeout(connect=timeout, read=timeout)
         self._prefix = urlsplit(config.server).path.rstrip("/")
-        self._open: WeakSet[HTTPSConnection] = WeakSet()
-        self._pool = _pool(config, connections, self._open)
+        self._open = opened
+        self._pool = _pool(config, connections, opened)
 
     def exchange(self, request: RawRequest) -> RawAnswer:
         """One request and its answer. Raises HTTPError, OSError, ClientConfigError."""
@@ -102,7 +102,7 @@ class Session:
         )
 
     def close(self, *, abort: bool = False) -> None:
-        """End idle connections; with `abort` also those with a request under way."""
+        """End idle connections; with `abort` also those with a request under way, of earlier sessions, too."""
         under_way = list(self._open) if abort else []
         self._pool.close()  # first: a request whose connection ends is sent again where the pool still gives one
         for connection in under_way:
@@ -152,8 +152,6 @@ def _proxied(proxy: str, options: dict[str, Any]) -> ProxyManager:
 
 def _shut_down(connection: HTTPSConnection) -> None:
     """Wake the thread that waits on a connection; closing the descriptor under it would not."""
-    try:
+    with suppress(OSError):
         if connection.sock is not None:
             socket.socket.shutdown(connection.sock, socket.SHUT_RDWR)
-    except OSError:
-        return

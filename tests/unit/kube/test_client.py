@@ -433,9 +433,12 @@ def test_a_server_that_does_not_answer_is_not_waited_for() -> None:
         client.close()
 
 
-def test_closing_ends_requests_under_way(cluster: Cluster) -> None:
+def test_closing_ends_requests_under_way_also_those_from_before_the_configuration_was_read_anew(
+    cluster: Cluster, clock: Clock
+) -> None:
+    """A watch lasts for longer than a configuration: each that was older kept a service that stops for five seconds."""
     cluster.held.clear()
-    client = ApiClient(cluster.source, timeout=2 * PATIENCE)
+    client = ApiClient(cluster.source, timeout=2 * PATIENCE, clock=clock)
     failed: list[str] = []
 
     def ask() -> None:
@@ -444,12 +447,16 @@ def test_closing_ends_requests_under_way(cluster: Cluster) -> None:
         except UnreachableError as error:
             failed.append(str(error))
 
-    thread = threading.Thread(target=ask)
-    thread.start()
-    wait_until(lambda: bool(cluster.requests), what="the request")
+    threads = [threading.Thread(target=ask) for _ in range(2)]
+    threads[0].start()
+    wait_until(lambda: len(cluster.requests) == 1, what="the first request")
+    clock.now += RENEW_SECONDS
+    threads[1].start()
+    wait_until(lambda: len(cluster.requests) == 2, what="the second request")
     client.close()
-    thread.join(PATIENCE)
-    assert len(failed) == 1
+    for thread in threads:
+        thread.join(PATIENCE)
+    assert (len(failed), cluster.readings) == (2, 2)
     cluster.held.set()
 
 
