@@ -146,7 +146,9 @@ class Follower:
         try:
             if leader != self._leader:
                 self._follow(leader)
-            self._step()
+            if self._client is None:
+                return  # without a leader there is nothing to copy, which is no end of a fault
+            self._step(self._client)
         except ReplacedError:
             return
         except (ApiError, StoreError, OSError, ValueError) as error:
@@ -172,10 +174,8 @@ class Follower:
                 partial(self._config, leader.address), connections=1, timeout=LEADER_ANSWER_SECONDS
             )
 
-    def _step(self) -> None:
-        if self._client is None:
-            return
-        files = self._client.get(FILES, ReplicatedFiles)
+    def _step(self, client: ApiClient) -> None:
+        files = client.get(FILES, ReplicatedFiles)
         self._compare(files.now)
         for name, tag in self._new(files.tags):
             if name == HISTORY_FILE:

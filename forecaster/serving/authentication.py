@@ -19,7 +19,7 @@ from urllib.parse import unquote
 
 import msgspec
 
-from forecaster.kube.client import ApiError, AsyncApiClient
+from forecaster.kube.client import ApiError, AsyncApiClient, UnreachableError
 from forecaster.kube.objects import NOT_READ, ConfigMap
 from forecaster.kube.reviews import User, authenticated
 
@@ -68,8 +68,7 @@ def _named(proxy: FrontProxy, headers: Headers) -> User | None:
 
 def front_proxy(data: Mapping[str, str]) -> FrontProxy:
     """Return the settings of a ConfigMap. Raises ValueError where a list in it has other values than strings."""
-    ca = data.get("requestheader-client-ca-file", "")
-    if not ca:
+    if not (ca := data.get("requestheader-client-ca-file", "")):
         return FrontProxy()
     default = FrontProxy()
     return FrontProxy(
@@ -83,9 +82,8 @@ def front_proxy(data: Mapping[str, str]) -> FrontProxy:
 
 
 def _list(data: Mapping[str, str], key: str) -> list[str]:
-    text = data.get(key, "")
     try:
-        names = msgspec.json.decode(text or "[]", type=list[str] | None) or []
+        names = msgspec.json.decode(data.get(key) or "[]", type=list[str] | None) or []
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{key} of extension-apiserver-authentication is no list of names: {error}") from error
     return [name for name in names if name]
@@ -115,6 +113,7 @@ PROXY_POLL_SECONDS = 5.0
 """Between two looks at the ConfigMap. It changes when a cluster's CA is rotated, that is, once in a year."""
 PROXY_RETRY_SECONDS = 0.5
 """Before the first good answer: until then no connection is accepted."""
+UNREADABLE = "bind the role extension-apiserver-authentication-reader in kube-system"
 
 
 class FrontProxyWatch:
@@ -143,7 +142,7 @@ class FrontProxyWatch:
         try:
             latest = front_proxy((await self._reader.get(CONFIG_MAP, ConfigMap)).data)
         except (ApiError, ValueError) as error:
-            self.fault = f"{error}; bind the role extension-apiserver-authentication-reader in kube-system"
+            self.fault = str(error) if isinstance(error, UnreachableError) else f"{error}; {UNREADABLE}"
             return
         self.fault = ""
         if latest != self._latest:

@@ -51,8 +51,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
         self._address = shown_url(self.url)
         self._permission = PERMISSIONS.get(settings.identity, "")
         self._settings, self._max_bytes = settings, settings.most_answer_mib << 20
-        self.silent = False
-        """Whether the last question had no answer in time; the next one waits for a part of the time only."""
+        self.silent = False  # whether the last question had no answer in time: the next one has a part of the time
 
     def ask(self, question: Query) -> QueryAnswer:
         """Send one question and decode its answer.
