@@ -1,6 +1,6 @@
 """Late watches, and restarts behind them, lead to the end of an undisturbed run.
 
-Tried is every delay from no change to all changes of the undisturbed run, with a restart after each of its cycles.
+Delays go from no change to all changes of the undisturbed run, each with a restart after every one of its cycles.
 """
 
 from __future__ import annotations
