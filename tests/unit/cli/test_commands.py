@@ -278,8 +278,10 @@ class TestTop:
         assert (printed.code, "2 workloads, " in printed.out, "shop/web" in printed.out) == (0, True, True)
 
     def test_names_the_workloads_there_are_when_none_matches(self, terminal: Terminal) -> None:
-        told = terminal.types_exactly("top", "nosuch", "--prometheus", terminal.url, "--config", str(terminal.config))
-        assert (told.code, "there are jobs/batch, shop/cart, shop/web" in told.err) == (1, True)
+        printed = terminal.types_exactly(
+            "top", "nosuch", "--prometheus", terminal.url, "--config", str(terminal.config)
+        )
+        assert (printed.code, "there are jobs/batch, shop/cart, shop/web" in printed.err) == (1, True)
 
     def test_of_the_demo_begins_where_the_demo_does(self, terminal: Terminal) -> None:
         printed = terminal.types_exactly("top", "shop/recommendations", "--once", "--demo")
@@ -448,9 +450,9 @@ class TestOptions:
 
 class TestSettings:
     def test_a_key_is_explained_with_its_value_in_the_file(self, terminal: Terminal) -> None:
-        told = terminal.types_exactly("settings", "forecast.model", "--config", str(terminal.config)).out
-        assert told.startswith('forecast.model: "adaptive"\n')
-        assert told.splitlines()[-1].split() == ["forecast.model", "last-value", str(terminal.config)]
+        text = terminal.types_exactly("settings", "forecast.model", "--config", str(terminal.config)).out
+        assert text.startswith('forecast.model: "adaptive"\n')
+        assert text.splitlines()[-1].split() == ["forecast.model", "last-value", str(terminal.config)]
 
     def test_prints_all_of_them(self, terminal: Terminal) -> None:
         printed = terminal.types_exactly("settings")

@@ -273,7 +273,7 @@ def test_after_a_question_without_an_answer_the_next_ones_have_a_third_of_the_ti
             answer.set()
             for _ in range(2):
                 client.ask(at_instant("query", "up", AT))
-    assert [asked.form["timeout"] for asked in server.asked] == ["0.300", "0.100", "0.100", "0.100", "0.300"]
+    assert [request.form["timeout"] for request in server.asked] == ["0.300", "0.100", "0.100", "0.100", "0.300"]
 
 
 def dripping(total: int, *, pause: float) -> type[BaseHTTPRequestHandler]:
