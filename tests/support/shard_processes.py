@@ -25,6 +25,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).resolve().parents[2]
+PROGRAM = ("-m", "forecaster")
+ANOTHER_VERSION = (
+    "-c",
+    "import forecaster; forecaster.__version__ = '0.0.1'; from forecaster.__main__ import main; main()",
+)
 QUIET = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL}
 
 
@@ -40,10 +45,10 @@ class ShardProcesses:
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
     def start_scheduler(self) -> None:
-        self.scheduler = self._started("scheduler")
+        self.scheduler = self._started("scheduler", *PROGRAM)
 
-    def start_workers(self, count: int) -> None:
-        self.workers += [self._started("worker") for _ in range(count)]
+    def start_workers(self, count: int, *program: str) -> None:
+        self.workers += [self._started("worker", *program or PROGRAM) for _ in range(count)]
 
     def wait_for_workers(self, count: int) -> None:
         """Until the scheduler knows so many."""
@@ -64,14 +69,12 @@ class ShardProcesses:
             _ended(one)
         self.workers.clear()
 
-    def _started(self, role: str) -> subprocess.Popen[bytes]:
+    def _started(self, role: str, *program: str) -> subprocess.Popen[bytes]:
         (port,) = free_ports(1)
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
         command = ("shards", role, "--config", str(self.config), "--health", f"127.0.0.1:{port}")
         with self.log.open("ab") as log:
-            started = subprocess.Popen(
-                [sys.executable, "-m", "forecaster", *command], env=environment, stderr=log, **QUIET
-            )
+            started = subprocess.Popen([sys.executable, *program, *command], env=environment, stderr=log, **QUIET)
         self.healths[started.pid] = f"http://127.0.0.1:{port}/health"
         return started
 

@@ -348,4 +348,4 @@ def executor_of(settings: ShardingSettings) -> Executor:
         return LocalExecutor()
     from forecaster.app.sharding import dask  # noqa: PLC0415  the extra `dask`
 
-    return dask.executor(settings)
+    return dask.DaskExecutor(settings.scheduler, dask.security_of(settings))

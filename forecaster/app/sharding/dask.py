@@ -13,10 +13,12 @@ from collections import Counter
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from forecaster import __version__
 from forecaster.app.sharding.shard import PROCESS_CYCLES, ShardFailure, ShardResult, ShardTask, UnknownShard, tried
 from forecaster.errors import StoreError
 
@@ -39,6 +41,8 @@ CONNECT_SECONDS = 5.0
 RETRY_PAUSE_SECONDS = 0.2
 FACTS_SECONDS = 1.8
 """Seconds within which a worker answers about one workload: less than the serving process waits (`app/facts.py`)."""
+VERSION = f"forecaster {__version__}"
+"""What a worker of our version states among its resources."""
 AVOIDED = 3
 """Cycles in which a worker that was overtaken is given nothing."""
 WORKER_ERRORS = (OSError, RuntimeError, CancelledError, TimeoutError)
@@ -103,6 +107,10 @@ class DaskExecutor:
     """Workers that were overtaken, and for how many cycles they are given nothing."""
     there: list[str] = field(default_factory=list)
     """Workers, when it was looked last."""
+    others: list[str] = field(default_factory=list)
+    """Those of another version, which are given a shard only while there are none of ours."""
+    places: dict[int, str] = field(default_factory=dict)
+    """Worker to which each shard was given first in this cycle."""
     _client: Any = None
 
     @property
@@ -123,27 +131,34 @@ class DaskExecutor:
                 self.close()
             if left:
                 time.sleep(RETRY_PAUSE_SECONDS)
-        if fault:
-            yield from (ShardFailure(shard, fault) for shard in left)
+        for shard in left:
+            worker = self.places.get(shard, "")
+            late = f"not computed within {seconds:g} s by worker {worker}"
+            foreign = f", which is not of {VERSION}; deploy workers and service of one version"
+            yield ShardFailure(shard, fault or late + (foreign if worker in self.others else ""))
 
     def _submitted(self, left: dict[int, ShardTask], seconds: float) -> Iterator[ShardResult | ShardFailure]:
         """Submit the remaining tasks; a task is removed once its result has come."""
         round_ = ShardRound(self._connected(seconds), self.last)
-        self.there = sorted(self._client.scheduler_info(n_workers=-1)["workers"])
-        workers = [worker for worker in self.there if worker not in self.avoided] or self.there
+        stated = self._client.scheduler_info(n_workers=-1)["workers"]
+        self.there = sorted(stated)
+        self.others = [worker for worker in self.there if VERSION not in stated[worker]["resources"]]
+        ours = [worker for worker in self.there if worker not in self.others] or self.there
+        workers = [worker for worker in ours if worker not in self.avoided] or ours
         if not workers:
             return
         try:
-            places = assigned(sizes_of(left), self.last, workers)
-            for shard, worker in places.items():
+            self.places = assigned(sizes_of(left), self.last, workers)
+            for shard, worker in self.places.items():
                 known = self.last.get(shard) == worker
                 round_.submit(left[shard].alone() if known else left[shard], worker)
             yield from round_.came(left, seconds * self.waits)
             if left:
-                self._overtake(round_, left, {places[shard] for shard in left}, workers)
+                self._overtake(round_, left, {self.places[shard] for shard in left}, workers)
                 yield from round_.came(left, seconds * (1.0 - self.waits) - RETRY_PAUSE_SECONDS)
         finally:
-            round_.cancel()
+            with suppress(*WORKER_ERRORS):
+                self._client.cancel([future for future in round_.shards if not future.done()])
 
     def _overtake(self, round_: ShardRound, left: dict[int, ShardTask], slow: set[str], workers: Sequence[str]) -> None:
         idle = [worker for worker in workers if worker not in slow]
@@ -225,16 +240,6 @@ class ShardRound:
         ran: Ran = future.result()
         return ran
 
-    def cancel(self) -> None:
-        """Cancel the shards that are not done."""
-        with suppress(*WORKER_ERRORS):
-            self.client.cancel([future for future in self.shards if not future.done()])
-
-
-def executor(settings: ShardingSettings) -> DaskExecutor:
-    """Return an executor on the cluster of the settings."""
-    return DaskExecutor(settings.scheduler, security_of(settings))
-
 
 def security_of(settings: ShardingSettings) -> Any:
     """Mutual TLS with these files; None where the address asks for none."""
@@ -249,35 +254,30 @@ def security_of(settings: ShardingSettings) -> Any:
 
 def work(settings: ShardingSettings, health: str) -> None:
     """Run shards until SIGTERM. A scheduler that is lost is looked for again: what this process holds stays."""
-    make: Any = distributed.Worker
-
-    def worker() -> Any:
-        return make(
-            settings.scheduler,
-            host=settings.listens_at,
-            nthreads=1,
-            memory_limit=0,
-            dashboard=False,
-            dashboard_address=health,
-            security=security_of(settings),
-        )
-
+    worker = partial(
+        distributed.Worker,
+        settings.scheduler,
+        host=settings.listens_at,
+        nthreads=1,
+        memory_limit=0,
+        resources={VERSION: 1},
+        dashboard=False,
+        dashboard_address=health,
+        security=security_of(settings),
+    )
     asyncio.run(_served(worker))
 
 
 def schedule(settings: ShardingSettings, health: str) -> None:
     """Hand shards to workers until SIGTERM."""
-    make: Any = distributed.Scheduler
-
-    def scheduler() -> Any:
-        return make(
-            host=settings.listens_at,
-            port=settings.port,
-            dashboard=False,
-            dashboard_address=health,
-            security=security_of(settings),
-        )
-
+    scheduler = partial(
+        distributed.Scheduler,
+        host=settings.listens_at,
+        port=settings.port,
+        dashboard=False,
+        dashboard_address=health,
+        security=security_of(settings),
+    )
     asyncio.run(_served(scheduler))
 
 

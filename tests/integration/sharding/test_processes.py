@@ -15,6 +15,7 @@ import msgspec
 import pytest
 from distributed import Client
 
+from forecaster import __version__
 from forecaster.app.facts import SOCKET, FactsServer
 from forecaster.app.sharding.cycle import ShardedCycle
 from forecaster.app.sharding.dask import WORKER_ERRORS, DaskExecutor, security_of
@@ -28,7 +29,7 @@ from tests.support.builders import after, workload, workload_id
 from tests.support.composed import Cluster, composed, published, recorded_cluster
 from tests.support.faulty_proxy import FaultyProxy
 from tests.support.ports import free_ports
-from tests.support.shard_processes import certificate_files, shard_processes
+from tests.support.shard_processes import ANOTHER_VERSION, certificate_files, shard_processes
 from tests.support.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:
@@ -239,3 +240,27 @@ def test_what_keeps_shards_from_workers_is_said_of_each_workload(site: Site, tmp
     messages = {recommendation.replicas.message for recommendation in outcome.recommendations}
     assert all(f"the scheduler at tcp://127.0.0.1:{port} is away" in message for message in messages)
     assert {recommendation.replicas.reason for recommendation in outcome.recommendations} == {"failed"}
+
+
+def test_a_worker_of_another_version_is_named_where_it_gives_no_answer_and_not_used_beside_others(
+    site: Site, tmp_path: Path
+) -> None:
+    """It may not understand what it is given; then Dask has no word of it either."""
+    with site.service(tmp_path, shards=2) as cycle:
+        site.processes.start_workers(1, *ANOTHER_VERSION)
+        site.processes.wait_for_workers(3)
+        site.processes.kill_worker()
+        site.processes.kill_worker()
+        site.processes.wait_for_workers(1)
+        site.processes.workers[0].send_signal(signal.SIGSTOP)
+        patience, cycle.patience = cycle.patience, timedelta(seconds=3)
+        outcome = cycle.run(after(0))
+        (address,) = cycle.executor.there  # type: ignore[attr-defined]  # of Dask's
+        why = f"not computed within 3 s by worker {address}, which is not of forecaster {__version__}; deploy workers"
+        assert all(why in recommendation.replicas.message for recommendation in outcome.recommendations)
+        site.processes.workers[0].send_signal(signal.SIGCONT)
+        site.processes.start_workers(1)
+        site.processes.wait_for_workers(2)
+        cycle.patience = patience
+        assert all_scaled(cycle.run(after(1)))
+        assert address not in cycle.executor.last.values()  # type: ignore[attr-defined]
