@@ -50,7 +50,6 @@ NO_CACHES: Mapping[str, LatestCache] = MappingProxyType({})
 _LOW = LEVELS.index(LOW)
 NOT_MADE, NO_DAY_AGO, SEASONAL_MODEL = "no forecast was made", "no demand of yesterday is known", "seasonal-naive-day"
 _details_encoder = msgspec.msgpack.Encoder()
-_details_decoder = msgspec.msgpack.Decoder(ForecastDetails)
 Number = TypeVar("Number", np.float64, np.int64, np.int32, np.int8)
 
 

@@ -152,8 +152,6 @@ class Desired(NamedTuple):
     """Replicas by the forecast, `UNKNOWN` where it may not act."""
     joined: Counts
     """Replicas by both."""
-    measured: Flags
-    """Whether any target has an answer now."""
     blocked: Flags
     """Whether nothing may be said: a target is missing or incomplete, and no forecast raises the count."""
     gated: Flags
@@ -181,7 +179,6 @@ def desired_of(checked: Checked, proposals: Proposals, acting: Flags) -> Desired
         reactive=reactive,
         forecast=forecast,
         joined=joined,
-        measured=recommended.replicas != UNKNOWN,
         blocked=~recommended.valid & (forecast <= checked.current),
         gated=there & ~acting & recommended.valid,
     )
