@@ -10,9 +10,11 @@ import pytest
 
 from forecaster.actuators.floor.actuator import FloorActuator
 from forecaster.actuators.floor.plan import released
+from forecaster.actuators.floor.values import Write, WrittenFloor
 from forecaster.actuators.queue import WriteQueue
 from forecaster.actuators.release import ReleaseLine, release
 from forecaster.actuators.settings import ActingSettings, FloorSettings
+from forecaster.actuators.writes import Change
 from forecaster.domain.decision import Reason
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
@@ -27,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from datetime import datetime
 
-    from forecaster.actuators.floor.values import Write
     from forecaster.domain.report import Effected
     from forecaster.domain.workload import WorkloadId
 
@@ -217,6 +218,12 @@ class TestUndo:
         other.now = replica.now
         assert other.cycle(7).writes == {("restore", "written"): 1}
         assert replica.cluster.only().min_replicas == 2
+
+    @pytest.mark.parametrize("change", [Change.RESTORE, Change.ROLL_BACK])
+    def test_part_of_an_undo_keeps_the_marks_that_say_what_the_rest_is(self, change: Change) -> None:
+        hpa = replace(live_hpa(lowest=7), floor=WrittenFloor(50, NOON), marked=True)
+        part = Write(hpa, change, 50, "another mode").bounded(17, "17 in this cycle, by its rate limits")
+        assert (part.change, part.min_replicas, part.floor) == (Change.RAISE, 17, hpa.floor)
 
     def test_a_restoring_that_was_cut_off_is_finished(self, replica: Replica) -> None:
         replica.cycle(7)

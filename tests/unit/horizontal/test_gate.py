@@ -18,6 +18,7 @@ from forecaster.horizontal.gate_states import (
     MODEL,
     OBSERVE,
     PROMOTED,
+    TOO_SHORT,
     Gate,
     GateForecaster,
     Gates,
@@ -171,6 +172,12 @@ def test_a_forecast_that_does_not_act_is_recorded_and_moves_nothing(gate: Gate, 
 def test_without_a_gate_in_the_policy_a_forecast_acts() -> None:
     watched = Gate(GateState.OBSERVE)
     assert decided(outlooks(cpu=2.0, cpu_ahead=9.0), under=policy(gate=False), gate=watched).recommended_replicas == 18
+
+
+def test_what_is_said_of_a_signal_stays_with_it_when_others_come_before() -> None:
+    short = {"verdict": np.array([TOO_SHORT]), "signal": np.array([0]), "days": np.array([1.0])}
+    moved = replace(Gates.new(1, ["requests"]), **short).with_signals(("cpu", "requests"))
+    assert moved.why(0).startswith("1.0 days of requests history")
 
 
 def test_standings_are_coded_in_their_order() -> None:

@@ -107,6 +107,11 @@ class TestPodsThatWaitForANode:
             "P90 of 5 scale-ups, with scrape, cycle and sync; 2 over 15m not counted: pods that wait for a node",
         )
 
+    def test_do_not_count_until_they_are_more_than_half(self) -> None:
+        waits = [170] * 5
+        assert "5 over 15m not counted" in measured(minutes(3), after_scale_ups(*[2] * 5, *waits).took).origin
+        assert "state lead_time" in measured(minutes(3), after_scale_ups(*[2] * 4, *waits).took).origin
+
     def test_leave_too_few_that_count(self) -> None:
         assumed = lead_time(UNSTATED, after_scale_ups(2, 170, 2, 170, 2).took)
         assert assumed.value == DEFAULT_LEAD_TIME
