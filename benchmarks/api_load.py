@@ -79,7 +79,7 @@ def fill(plane: ControlPlane, count: int, pods: int) -> None:
         for batch in batched(puts, AT_ONCE):
             client.post(store, json={"success": batch}, timeout=60.0).raise_for_status()
     for path, expected in (("/api/v1/pods", count * pods), ("/apis/apps/v1/deployments", count)):
-        wait_until(lambda path=path, expected=expected: object_count(plane, path) >= expected, what=path, timeout=300.0)  # type: ignore[misc]
+        wait_until(lambda path=path, expected=expected: object_count(plane, path) >= expected, goal=path, timeout=300.0)  # type: ignore[misc]
 
 
 def object_count(plane: ControlPlane, path: str) -> int:
@@ -129,7 +129,7 @@ def owned(document: Document, version: str, owner: Document | None) -> Document:
 
 
 def one_round(plane: ControlPlane, count: int, pods: int) -> Iterator[str]:
-    """Two cycles in which every workload asks for two more pods."""
+    """Run two cycles in which every workload needs two more pods."""
     ids = [WorkloadId(FLEET, "Deployment", f"web-{number}") for number in range(count)]
     with ExitStack() as parts:
         replica = ActingReplica(plane, parts, {"floor": {"enabled": True}, "policy": {"mode": "floor"}})
@@ -162,7 +162,7 @@ def steady(plane: ControlPlane, folder: Path, minutes: float) -> Iterator[str]:
     command = [sys.executable, "-m", "forecaster", "run", "--config", str(folder / "settings.yaml")]
     with (folder / "log").open("wb") as log, subprocess.Popen(command, stderr=log, stdout=log) as process:
         try:
-            wait_until(lambda: b'"event": "live_facts"' in (folder / "log").read_bytes(), what="live facts")
+            wait_until(lambda: b'"event": "live_facts"' in (folder / "log").read_bytes(), goal="live facts")
             time.sleep(WARM_UP)
             since = datetime.now(UTC)
             time.sleep(minutes * 60)

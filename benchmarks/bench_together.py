@@ -94,7 +94,7 @@ class Columns(NamedTuple):
         )
 
     def _level(self, peaks: Floats) -> Floats:
-        """[row] the quantile that each asks for, linear between two levels."""
+        """[row] the quantile that each point states, linear between two levels."""
         levels = np.array(LEVELS)
         right = np.clip(np.searchsorted(levels, self.quantile, side="right"), 1, len(levels) - 1)
         row = np.arange(peaks.shape[1])

@@ -63,7 +63,7 @@ class Cost(NamedTuple):
     when: str
 
 
-def ours(series: Floats) -> Iterator[Cost]:
+def forecaster_cost(series: Floats) -> Iterator[Cost]:
     """Cost of a fit in rotation, and of every cycle."""
     panel = Panel(series.astype(np.float32), NOON, STEP, tuple(map(str, range(len(series)))))
     create("adaptive").fit(panel).forecast(1, LEVELS)
@@ -171,7 +171,7 @@ def main() -> None:
     seconds = NOON.timestamp() + STEP.total_seconds() * np.arange(DAYS * DAY)
     series, costs, missing = Fleet(given.series).demand(CPU, seconds), [], []
     with threadpool_limits(1), tempfile.TemporaryDirectory() as folder:
-        costs += ours(series)
+        costs += forecaster_cost(series)
         for name, option, run in (
             ("statsforecast", given.statsforecast, lambda: statsforecast(series, given.statsforecast, Path(folder))),
             ("predictive HPA", given.holt_winters, lambda: holt_winters(series, *given.holt_winters)),

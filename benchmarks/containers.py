@@ -93,7 +93,7 @@ def measure(url: str, version: str) -> None:
         raise SystemExit(failures[0])
     peak, rings = peak_mib(), sum(values.nbytes for values in containers.values.values()) / 2**20
     requests = len(overheard.questions)
-    overheard.again()
+    overheard.repeat()
     clocks.append(_clocks(overheard))
     (wall, cpu, server), (alone, _, alone_cpu) = (
         tuple(after - before for before, after in zip(*pair, strict=True)) for pair in pairwise(clocks)

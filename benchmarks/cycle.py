@@ -129,7 +129,7 @@ class Overheard:
 
         self.client.ask = overheard
 
-    def again(self) -> None:
+    def repeat(self) -> None:
         """Send all questions once more, and throw the answers away."""
         questions, self.questions = self.questions, []
         with requests.Session() as session:
@@ -248,7 +248,7 @@ def _measured(cycle: Cycle, now: datetime, overheard: Overheard | None) -> Cost:
     if report.failures:
         raise SystemExit(f"{now}: {report.failures[0]}")
     if overheard:
-        overheard.again()
+        overheard.repeat()
     clocks.append((time.process_time(), time.perf_counter(), overheard.cpu() if overheard else 0.0))
     (cpu, wall, server), (_, alone, alone_cpu) = (
         tuple(after - before for before, after in zip(*pair, strict=True)) for pair in pairwise(clocks)

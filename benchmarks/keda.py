@@ -28,8 +28,8 @@ from forecaster.domain.workload import WorkloadId
 from forecaster.publish.table_file import TableFile
 from tests.support.control_plane.authority import Authority, KeyPair
 from tests.support.control_plane.binaries import find
+from tests.support.decided_records import RecordPublisher, record_publisher
 from tests.support.keda import ScalerProcess
-from tests.support.told import RecordPublisher, record_publisher
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -112,7 +112,7 @@ class QueueLength:
 
 
 @dataclass(slots=True)
-class Ours:
+class ForecasterRule:
     """The decisions of the service, as the bench has them."""
 
     policy: BenchPolicy
@@ -191,7 +191,7 @@ def load(traces: Path, days: int) -> Iterable[Series]:
             yield Series(entry["series_id"], rates.to_numpy() * scale, before, int(rates.index[0].timestamp()))
 
 
-def ours(target: float, start_up: int, cache: dict[str, Any]) -> Ours:
+def forecaster_rule(target: float, start_up: int, cache: dict[str, Any]) -> ForecasterRule:
     policy = BenchPolicy()
     policy.start(
         {
@@ -200,7 +200,7 @@ def ours(target: float, start_up: int, cache: dict[str, Any]) -> Ours:
             "min_replicas": LEAST, "max_replicas": MOST, "cache": cache,
         }
     )  # fmt: skip
-    return Ours(policy)
+    return ForecasterRule(policy)
 
 
 def contestants(start_up: int) -> dict[str, list[Callable[[], Rule]]]:
@@ -209,7 +209,7 @@ def contestants(start_up: int) -> dict[str, list[Callable[[], Rule]]]:
         "the HPA on requests in flight": [partial(Reactive, RUNS * share) for share in TARGETS],
         "KEDA on waiting requests": [partial(Reactive, each, queue=True) for each in WAITING_A_POD],
         "a queue-length rule": [partial(QueueLength, each) for each in WAITING_A_POD],
-        FORECASTER_STRATEGIES: [partial(ours, TARGET, start_up, {})],
+        FORECASTER_STRATEGIES: [partial(forecaster_rule, TARGET, start_up, {})],
     }
 
 

@@ -16,7 +16,7 @@ from forecaster.domain.policy import Policy
 from forecaster.publish.publisher import OfferedCycle, offered_cycle
 from forecaster.publish.remote_write import ForecastInstants, samples_of, write_request
 from forecaster.publish.settings import RemoteWriteSettings
-from tests.support.told import told
+from tests.support.decided_records import decided_fleet
 
 MIB = 2**20
 
@@ -26,7 +26,7 @@ def main() -> None:
     parser.add_argument("--workloads", type=int, default=10_000)
     rows = [recommendation(i) for i in range(parser.parse_args().workloads)]
     policies = [Policy(mode="publish")] * len(rows)
-    cycle = offered_cycle(rows[0].at, told(rows), policies)
+    cycle = offered_cycle(rows[0].at, decided_fleet(rows), policies)
     for quantiles in ("policy", "all"):
         settings = RemoteWriteSettings.model_validate({"quantiles": quantiles})
         print(f"{quantiles}, {len(rows)} workloads x 3 signals: {written(cycle, settings)}")

@@ -33,7 +33,7 @@ from forecaster.forecasting.peaks import PATH_LEVELS, STEPS
 from forecaster.forecasting.shards import ROWS
 from forecaster.publish.table_file import TableFile
 from forecaster.serving.options import Address
-from tests.support.told import RecordPublisher, record_publisher
+from tests.support.decided_records import RecordPublisher, record_publisher
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

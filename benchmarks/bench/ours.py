@@ -52,7 +52,7 @@ def counts_of_requests(requested: Floats, start_up: int) -> Counts:
 
 
 class Played:
-    """One series with the settings of our sweep; what is visible of it grows by a tick at a time."""
+    """One series with the settings of our sweep; its visible part grows by a tick at a time."""
 
     def __init__(self, replay: Replay, start_up: int, minutes: int) -> None:
         self.replay, self.known, cache = replay, replay.known, dict[str, Any]()

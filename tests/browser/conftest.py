@@ -1,4 +1,4 @@
-"""A real Chromium in front of a real serving process. What is missing for it is said, and the tests are skipped."""
+"""A real Chromium in front of a real serving process. Tests name a missing part, and are skipped."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ QUIET = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"),
     *("--disable-background-networking", "--disable-component-update"),
 )
-"""What keeps the browser itself from asking its maker's hosts."""
+"""Options that keep the browser itself from sending requests to its maker's hosts."""
 READ_BACK = "getImageData"
-"""What a browser says of tests that look at a canvas again and again."""
+"""Word in the browser's warning about tests that look at a canvas again and again."""
 FOR_EVER = timedelta(days=36_500).total_seconds()
 
 
@@ -66,8 +66,8 @@ def opened(
 ) -> Iterator[Any]:
     """A page in which nothing may go wrong: no error in its console, no request to another host.
 
-    What names one of `faults` is expected: a browser says every refusal. Where the test `evaluates` a script, the
-    page's policy lets it.
+    A message that names one of `faults` is expected: a browser reports every refusal. Where the test `evaluates` a
+    script, the page's policy lets it.
     """
     context = browser.new_context(
         viewport={"width": width, "height": 900},
@@ -75,23 +75,28 @@ def opened(
         reduced_motion="reduce",
         bypass_csp=evaluates,
     )
-    page, found = context.new_page(), []
-    page.on("console", lambda said: found.append(said.text) if said.type in {"error", "warning"} else None)
-    page.on("pageerror", lambda error: found.append(str(error)))
-    page.on("request", lambda asked: None if asked.url.startswith((address, "about:")) else found.append(asked.url))
+    page, complaints = context.new_page(), []
+    page.on(
+        "console", lambda message: complaints.append(message.text) if message.type in {"error", "warning"} else None
+    )
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on(
+        "request",
+        lambda request: None if request.url.startswith((address, "about:")) else complaints.append(request.url),
+    )
     page.goto(address)
     yield page
     context.close()
     expected = (*faults, READ_BACK)
-    assert [one for one in found if not any(part in one for part in expected)] == []
+    assert [complaint for complaint in complaints if not any(part in complaint for part in expected)] == []
 
 
 def inked(page: Any, canvas: str) -> int:
-    """How many pixels of a canvas have a colour, once any has: charts are drawn a moment after they are placed."""
+    """Number of coloured pixels of a canvas, once there are any: charts are drawn a moment after they are placed."""
     drawn = (
-        "canvas => { const one = document.querySelector(canvas);"
-        " const all = one.getContext('2d').getImageData(0, 0, one.width, one.height).data;"
+        "canvas => { const element = document.querySelector(canvas);"
+        " const all = element.getContext('2d').getImageData(0, 0, element.width, element.height).data;"
         " return all.filter((byte, i) => i % 4 == 3 && byte).length; }"
     )
-    found: int = page.wait_for_function(drawn, arg=canvas).json_value()
-    return found
+    pixels: int = page.wait_for_function(drawn, arg=canvas).json_value()
+    return pixels

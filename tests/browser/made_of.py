@@ -1,6 +1,6 @@
-"""What draws the pages of the dashboard, by digest: pictures of them carry it, and are compared with the program.
+"""Digests of the files that draw the pages of the dashboard: pictures carry them, and are compared with the program.
 
-It says at once, and without a browser, that pictures are of an older program; `test_docs_pictures` compares them.
+They show at once, and without a browser, that pictures are of an older program; `test_docs_pictures` compares them.
 """
 
 from __future__ import annotations

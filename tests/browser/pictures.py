@@ -64,7 +64,7 @@ def nodes_of_the_demo() -> bytes:
     with staged() as stage:
         cycle = stage.cycle
         workloads = cycle.run(stage.begin).inventory.workloads
-        owners = [one.id.path for one in workloads for _ in range(one.replicas)]
+        owners = [workload.id.path for workload in workloads for _ in range(workload.replicas)]
         pods = [resident(f"n{i % NODES}", "1", "1Gi", workload=owner) for i, owner in enumerate(owners)]
         pool = {"karpenter.sh/nodepool": "general"}
         nodes = [node(f"n{i}", "16", "64Gi", labels=pool) for i in range(NODES)]

@@ -24,8 +24,8 @@ from forecaster.publish.table_file import TableFile
 from forecaster.vertical.admission.cluster import Cluster
 from tests.browser.conftest import inked, opened, served
 from tests.support.cluster_rules import node, resident
+from tests.support.decided_records import RecordPublisher
 from tests.support.recommendations import NOON, recommendation, workload_id
-from tests.support.told import RecordPublisher
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -39,14 +39,14 @@ HOSTILE = '<img src=x onerror="document.title=1">'
 PAGES = ["", "#/workloads/shop/Deployment/web", "#/accuracy", "#/health"]
 INTERACTIVE_MS = 1500
 TRIES = 10
-"""What other work on the cores takes away is not the page's."""
+"""Tries of a measurement, because other work on the cores takes time away from the page."""
 POLLED_MS = 30_000
 MEASURED = "#replicas >> text=ready pods"
 
 
 def files(path: Path, rows: Sequence[Recommendation], unmeasured: slice = slice(0)) -> dict[str, Any]:
-    """What a cycle writes: tables with the hour ahead of each workload, and pictures of half a day of history."""
-    ids = tuple(one.id for one in rows)
+    """Files of a cycle: tables with the hour ahead of each workload, and pictures of half a day of history."""
+    ids = tuple(row.id for row in rows)
     wave = 2.0 + np.sin(np.arange(200) / 20.0, dtype=np.float32)
 
     def window(signal: Signal, step: timedelta) -> Window:
@@ -101,8 +101,8 @@ def test_while_no_source_answers_nothing_is_green_and_nothing_is_zero(browser: A
 
 
 def names(page: Any) -> list[str]:
-    found: list[str] = page.locator(".row .who b").all_inner_texts()
-    return found
+    texts: list[str] = page.locator(".row .who b").all_inner_texts()
+    return texts
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1440, False), (900, True), (390, False)])
@@ -137,7 +137,7 @@ def test_filters_are_part_of_the_address(browser: Any, few: str) -> None:
     with opened(browser, few) as page:
         page.wait_for_selector(".row .why")
         firsts = [page.locator(f"select[name={name}] option").first for name in ("namespace", "reason", "show")]
-        assert [one.inner_text() for one in firsts] == ["All namespaces", "All reasons", "All workloads"]
+        assert [option.inner_text() for option in firsts] == ["All namespaces", "All reasons", "All workloads"]
         page.keyboard.press("/")
         page.keyboard.type("we")
         assert names(page) == ["web"]
@@ -260,7 +260,7 @@ def test_filters_offer_what_there_is_in_a_new_table(browser: Any, tmp_path: Path
 def test_what_answers_in_place_of_the_serving_process_is_no_fresh_table(browser: Any, few: str) -> None:
     with opened(browser, few, faults=["502"]) as page:
         page.wait_for_selector("#age .dot")
-        page.route("**/dashboard/now", lambda asked: asked.fulfill(status=502, body="<h1>Bad Gateway</h1>"))
+        page.route("**/dashboard/now", lambda route: route.fulfill(status=502, body="<h1>Bad Gateway</h1>"))
         page.wait_for_selector("#age >> text=what is in front of it says 502", timeout=POLLED_MS)
 
 
@@ -325,7 +325,7 @@ RISKS = """async () => {
 
 
 def test_risk_is_that_of_the_pods_that_there_are_and_of_the_sizes_that_they_have(browser: Any, few: str) -> None:
-    """Of 4 pods of 2 cores in mode observe, of the 6 recommended ones in mode scale; never of a size not applied."""
+    """The risk counts 4 pods of 2 cores in mode observe, 6 recommended ones in mode scale, no size not applied."""
     with opened(browser, few, evaluates=True) as page:
         assert page.evaluate(RISKS) == [pytest.approx(6 / 8), pytest.approx(6 / 12)]
 

@@ -1,6 +1,6 @@
 """The demo is played once: its counts are those of the reference, its pages the pictures of the documents.
 
-A change that means to decide otherwise writes the reference anew and says so in its commit:
+A change that decides otherwise on purpose writes the reference anew and explains it in its commit:
 `FORECASTER_WRITE_REFERENCE=1 ./dev test tests/browser/test_docs_pictures.py`.
 """
 
@@ -83,7 +83,7 @@ def nodes() -> bytes:
 def test_a_picture_of_the_documents_is_what_the_demo_shows(
     browser: Any, demo: Demo, nodes: bytes, name: str, look: tuple[str, str]
 ) -> None:
-    """What a page asks of processes beside the serving one may come after a first look."""
+    """Look several times: answers of processes beside the serving one may come after a first look."""
     with Image.open(PICTURES / f"{name}{look[0]}-{look[1]}.png") as shown:
         assert any(unlike(shown, taken(browser, demo.address, name, *look, nodes)) <= LIKE for _ in range(LOOKS)), (
             REMEDY

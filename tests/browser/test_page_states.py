@@ -48,7 +48,7 @@ GREEN = """[...document.querySelectorAll("b, .state")].filter((one) => one.inner
 
 
 class PageState(NamedTuple):
-    """What the service published, how old it may be, and what every page has to say."""
+    """Files that the service published, their allowed age, and the texts that every page has to show."""
 
     rows: tuple[Recommendation, ...]
     stale_after: float = FOR_EVER
@@ -86,7 +86,7 @@ LIKE = 2.0
 
 
 def tile(name: str, path: str, look: str) -> tuple[int, int, int, int]:
-    """Where a picture has its place in the sheet."""
+    """Place of a picture in the sheet."""
     place = PAGES.index(path) * len(LOOKS) + [*LOOKS].index(look)
     left, top = place * TILE[0], [*STATES].index(name) * TILE[1]
     return left, top, left + TILE[0], top + TILE[1]
@@ -107,7 +107,7 @@ def part_of(path: str) -> str:
 
 
 def difference(picture: bytes, name: str, path: str, look: str) -> float:
-    """How unlike a picture is the one that was looked at."""
+    """Difference of a picture from the one that a person looked at."""
     with Image.open(SHEET) as sheet:
         return unlike(sheet.crop(tile(name, path, look)), picture)
 

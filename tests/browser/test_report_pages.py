@@ -21,11 +21,15 @@ pytestmark = pytest.mark.browser
 
 @pytest.fixture(scope="module", params=["replay", "week"])
 def address(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Of the page of a replay, and of a week looked back on."""
+    """Address of the page of a replay, and of a week looked back on."""
     file: Path = tmp_path_factory.mktemp("pages") / "page.html"
-    one = looked_back()
-    week = WeekOutcome(one, adoptions_of(one), [SizedWorkload(one.workloads[0].workload.id, NO_FIGURES, NO_FIGURES)])
-    text = week_page(week) if request.param == "week" else replay_page(one)
+    comparison = looked_back()
+    week = WeekOutcome(
+        comparison,
+        adoptions_of(comparison),
+        [SizedWorkload(comparison.workloads[0].workload.id, NO_FIGURES, NO_FIGURES)],
+    )
+    text = week_page(week) if request.param == "week" else replay_page(comparison)
     file.write_text(text, encoding="utf-8")
     return file.as_uri()
 

@@ -1,4 +1,4 @@
-"""A walk over every page of a running service that reads a real Prometheus: what is drawn, looked up and updated."""
+"""A walk over every page of a running service that reads a real Prometheus: pages draw, look up and update."""
 
 from __future__ import annotations
 
@@ -73,21 +73,21 @@ def walked(
 
 
 def nodes_of(filled: FilledWeek) -> NodesOfCluster:
-    """Two nodes with a pod of each workload on them: the week tells of none."""
-    owners = ["/".join(one.id) for one in filled.week.workloads]
+    """Two nodes with a pod of each workload on them, because the week has no nodes."""
+    owners = ["/".join(workload.id) for workload in filled.week.workloads]
     residents = [resident(f"n{i % 2}", "250m", "512Mi", workload=owner) for i, owner in enumerate(owners)]
     return NodesOfCluster(nodes=(node("n0"), node("n1")), residents=tuple(residents))
 
 
 def faults_of(page: Any) -> list[str]:
-    """What axe calls serious or worse: its rule, and the element."""
+    """Violations that axe calls serious or worse: the rule, and the element."""
     page.evaluate(AXE.read_text(encoding="utf-8"))
-    found = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
+    report = page.evaluate("axe.run(document, { resultTypes: ['violations'] })")
     return [
-        f"{one['id']}: {node['target']} {node.get('failureSummary', '')}"
-        for one in found["violations"]
-        if one["impact"] in SERIOUS
-        for node in one["nodes"][:3]
+        f"{violation['id']}: {node['target']} {node.get('failureSummary', '')}"
+        for violation in report["violations"]
+        if violation["impact"] in SERIOUS
+        for node in violation["nodes"][:3]
     ]
 
 
@@ -179,23 +179,23 @@ def test_health_says_where_each_setting_is_stated(browser: Any, walked: Walked) 
 
 
 def test_a_forecast_acts_only_where_a_mode_lets_it(browser: Any, walked: Walked) -> None:
-    """The same fleet in mode publish and, as the answer is changed on its way, in mode observe."""
+    """Compare one fleet in mode publish and, with the answer changed on its way, in mode observe."""
 
     def observed(route: Any) -> None:
         fleet = route.fetch().json()
         states = [min(state, 1) for state in fleet["state"]]
         route.fulfill(json={**fleet, "mode": [0] * len(fleet["mode"]), "state": states})
 
-    told = []
+    shown = []
     for change in (None, observed):
         with opened(browser, walked.address) as page:
             if change:
                 page.route("**/dashboard/fleet", change)
                 page.reload()
             page.wait_for_selector(".row .why")
-            said = set(page.locator(".row .say").all_inner_texts())
-            told.append((page.inner_text("#totals div:nth-child(4)").split("\n"), said))
-    (acting, words), (observing, others) = told
+            texts = set(page.locator(".row .say").all_inner_texts())
+            shown.append((page.inner_text("#totals div:nth-child(4)").split("\n"), texts))
+    (acting, words), (observing, others) = shown
     assert acting[0] == observing[0] == "Forecasts"
     assert {text.partition(" · ")[0] for text in words} == {"publish"}
     assert {text.partition(" · ")[0] for text in others} == {"observe"}
@@ -203,8 +203,8 @@ def test_a_forecast_acts_only_where_a_mode_lets_it(browser: Any, walked: Walked)
     assert observing[1] == "0 acting"
 
 
-def test_a_coming_peak_above_the_pods_is_said_of_the_future(browser: Any, walked: Walked) -> None:
-    """The same fleet with one pod a workload, as the answer is changed on its way."""
+def test_a_coming_peak_above_the_pods_is_shown_as_a_coming_one(browser: Any, walked: Walked) -> None:
+    """Show a fleet with one pod a workload, by an answer that is changed on its way."""
 
     def with_one_pod(route: Any) -> None:
         fleet = route.fetch().json()
@@ -242,14 +242,14 @@ def test_a_week_that_is_not_over_is_called_by_its_length(browser: Any, walked: W
     four = {"unserved_share": 0.0, "short_minutes": 0, "pod_hours": 1.0, "money": None}
     until = datetime(2026, 3, 10, 12, tzinfo=UTC)
     span = {"since": (until - timedelta(hours=hours)).isoformat(), "until": until.isoformat()}
-    one = {**span, "hpa": four, "forecaster": four, "workloads": {"same": 1}, "said": "The same."}
+    period = {**span, "hpa": four, "forecaster": four, "workloads": {"same": 1}, "said": "The same."}
 
-    def told(route: Any) -> None:
-        benefit = {"periods": {"day": one, "week": one}, "unknown": ""}
+    def with_benefit(route: Any) -> None:
+        benefit = {"periods": {"day": period, "week": period}, "unknown": ""}
         route.fulfill(json={**route.fetch().json(), "benefit": benefit})
 
     with opened(browser, walked.address) as page:
-        page.route("**/dashboard/fleet", told)
+        page.route("**/dashboard/fleet", with_benefit)
         page.reload()
         page.wait_for_selector("#benefit :text('forecaster, as decided')")
         assert page.inner_text("#benefit tbody td:first-child") == title

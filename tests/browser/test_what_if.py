@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.browser
 ANSWER_MS = 200
 CPU_MS = 20
-"""Of what was replayed with the first position of a slider."""
+"""Milliseconds of CPU for a replay of one position of a slider."""
 FIRST_MS = 20_000
 SLIDER = "input[name={}]"
 SET = "(one, value) => { one.value = value; one.dispatchEvent(new Event('input')); }"
@@ -58,7 +58,7 @@ def moved(page: Any, name: str, value: str) -> Took:
 
 
 def test_a_slider_is_answered_while_it_moves_and_its_policy_can_be_copied(browser: Any, service: str) -> None:
-    """While the process replays something else it says so, and is asked again."""
+    """A page that is refused while the process replays for somebody else tries again."""
     with opened(browser, service.partition("#")[0], faults=["429"]) as page:
         page.goto(service)
         page.click("#what-if-open")
@@ -67,8 +67,8 @@ def test_a_slider_is_answered_while_it_moves_and_its_policy_can_be_copied(browse
         page.uncheck("#what-if .check input")
         page.wait_for_selector("#what-if-yaml:text('gate: false')")
         took = [moved(page, "quantile", value) for value in ("0.93", "0.95", "0.97", "0.98", "0.99")]
-        assert median(one.cpu for one in took) <= CPU_MS
-        assert median(one.wall for one in took) <= ANSWER_MS or os.getloadavg()[0] > (os.cpu_count() or 1)
+        assert median(answer.cpu for answer in took) <= CPU_MS
+        assert median(answer.wall for answer in took) <= ANSWER_MS or os.getloadavg()[0] > (os.cpu_count() or 1)
         assert "quantile: 0.99" in page.inner_text("#what-if-yaml")
         assert "gate: false" in page.inner_text("#what-if-yaml")
         assert inked(page, "#what-if-chart canvas") > 2000
@@ -94,10 +94,10 @@ def test_a_page_says_why_it_cannot_look_back(browser: Any, service: str) -> None
         assert inked(page, "#demand canvas") > 1000
 
 
-def test_the_page_of_a_workload_in_a_shard_is_drawn_of_what_its_worker_tells(
+def test_the_page_of_a_workload_in_a_shard_is_drawn_from_the_answer_of_its_worker(
     browser: Any, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """There is no picture of the fleet then: what was forecast and what came are the worker's."""
+    """The forecast and the measured demand are the worker's: there is no picture of the fleet."""
     directory = tmp_path_factory.mktemp("s")
     web, sharding = workload("web", autoscaler=hpa(lowest=2, highest=20)), {"enabled": True, "shards": 2}
     with recorded_cluster((web,), cores=4.0) as cluster, composed(cluster, directory, sharding=sharding) as running:

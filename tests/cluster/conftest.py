@@ -93,6 +93,6 @@ def namespace(control_plane: ControlPlane) -> Iterator[str]:
     name = f"test-{next(_numbers)}"
     control_plane.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
     # Without its account, which comes a moment later, the API server refuses every pod.
-    wait_until(lambda: control_plane.api.has("ServiceAccount", "default", name), what=f"the account of {name}")
+    wait_until(lambda: control_plane.api.has("ServiceAccount", "default", name), goal=f"the account of {name}")
     yield name
     control_plane.api.delete("Namespace", name)

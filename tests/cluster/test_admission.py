@@ -107,7 +107,7 @@ def until_refused(api: Api, namespace: str, pod: Wire) -> None:
     """The API server reads these objects from a cache that follows a moment later."""
     wait_until(
         lambda: dry_run(api, namespace, pod).status_code == HTTPStatus.FORBIDDEN,
-        what="the API server to know the rule",
+        goal="the API server to know the rule",
     )
 
 
@@ -161,7 +161,7 @@ def test_quotas(api: Api, namespace: str, server: Server, hard: Wire) -> None:
     path = f"/api/v1/namespaces/{namespace}/resourcequotas/rule"
     wait_until(
         lambda: set(api.get(path).get("status", {}).get("used", {})) == set(hard),
-        what="a counted quota",
+        goal="a counted quota",
     )
     quota = quota_of(api.get(path))
     none = one_container()
@@ -191,7 +191,7 @@ def test_resizes(api: Api, namespace: str, server: Server, resources: Wire) -> N
     api.create(wire, namespace)
     wait_until(
         lambda: api.read("Pod", "probe", namespace).get("status", {}).get("phase") == "Running",
-        what="a running pod",
+        goal="a running pod",
     )
     live = api.read("Pod", "probe", namespace)
     chance = chances(3)

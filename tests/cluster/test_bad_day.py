@@ -165,11 +165,11 @@ class Watch:
     def _until_served(self) -> None:
         """A table that the computing process has just written is served by the other one."""
         at = self.ways.published_at()
-        wait_until(lambda: self.counts.serves(at), what=f"the table of {at}")
+        wait_until(lambda: self.counts.serves(at), goal=f"the table of {at}")
 
     def _look(self, played: Played, scraped: ScrapedWorkload) -> None:
         before = self.present(played)
-        answers = self.ways.say(scraped)
+        answers = self.ways.answers(scraped)
         present = sorted((before, self.present(played)))
         truth = truth_of(played, self.day.at, acting=played.name == "checkout")
         self.looks += len(answers)
@@ -194,7 +194,7 @@ class Watch:
         self.unsafe.append(f"{self.fault}, {self.when}, {self.day.at:%H:%M}: {text}")
 
     def present(self, played: Played) -> int:
-        return replicas(self.day.api, played.name, NAMESPACE).wanted
+        return replicas(self.day.api, played.name, NAMESPACE).desired
 
     @contextmanager
     def story(self, fault: str) -> Iterator[None]:
@@ -298,8 +298,8 @@ def restarted(watch: Watch) -> None:
     assert before
     os.kill(before, signal.SIGKILL)
     watch.day.start()
-    wait_until(lambda: process.pid not in {None, before}, what="another serving process")
-    wait_until(watch.counts.answers, what="the serving process")
+    wait_until(lambda: process.pid not in {None, before}, goal="another serving process")
+    wait_until(watch.counts.answers, goal="the serving process")
     watch.look_at(watch.day.cluster())
 
 
@@ -379,4 +379,4 @@ def wave(passed: timedelta) -> float:
 
 def until_there_is_a_namespace(api: Api) -> None:
     api.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
-    wait_until(lambda: api.has("ServiceAccount", "default", NAMESPACE), what="the account of the namespace")
+    wait_until(lambda: api.has("ServiceAccount", "default", NAMESPACE), goal="the account of the namespace")

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from forecaster.actuators.release import ReleaseLine
     from forecaster.sources.live import LiveCluster
     from tests.support.control_plane.api import Document
-    from tests.support.http_server import Asked
+    from tests.support.http_server import HttpRequest
 
 FLOORS = Mode(
     "floor",
@@ -91,14 +91,14 @@ class Table:
         for space in (*self.good, *self.bad.values()):
             self.plane.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": space}})
         for space in (*self.good, *self.bad.values()):
-            wait_until(lambda: self.plane.api.has("ServiceAccount", "default", space), what="its account")  # noqa: B023
+            wait_until(lambda: self.plane.api.has("ServiceAccount", "default", space), goal="its account")  # noqa: B023
             self.plane.api.create(deployment("web", 1), space)
             if part == "floor":
                 self.plane.api.create(external_hpa("web", target="1", most=10), space)
         for space in (*self.good, *self.bad.values()):
-            wait_until(lambda: replicas(self.plane.api, "web", space).ready == 1, what="a pod")  # noqa: B023
+            wait_until(lambda: replicas(self.plane.api, "web", space).ready == 1, goal="a pod")  # noqa: B023
         if part == "floor":  # before its controller has looked once a workload counts as scaled to zero
-            wait_until(lambda: all(self._current(space) for space in self.good), what="the controller of HPAs")
+            wait_until(lambda: all(self._current(space) for space in self.good), goal="the controller of HPAs")
         quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "full"}, "spec": {"hard": FULL}}
         self.plane.api.ask("POST", f"/api/v1/namespaces/{self.bad[QUOTA]}/resourcequotas", quota)
 
@@ -146,7 +146,7 @@ class Table:
         """From now on requests about these objects are answered as they are."""
         answers = {f"/namespaces/{self.bad[name]}/": BAD[name].answer for name in names if name in BAD}
 
-        def fault(request: Asked) -> int:
+        def fault(request: HttpRequest) -> int:
             answer = next((reply for place, reply in answers.items() if place in request.path), None)
             if answer is SLOW and request.method == "PATCH":
                 threading.Event().wait(REQUEST_SECONDS + 0.5)  # a webhook that hangs: the client has gone by then
@@ -167,7 +167,7 @@ class Table:
     def _decided(self, id_: WorkloadId, *, acts: bool) -> Any:
         count = WISHED["scale"] if acts else 1
         decided = recommendation(
-            id_, at=self.now, now=replicas(self.plane.api, "web", id_.namespace).wanted, replicas=count
+            id_, at=self.now, now=replicas(self.plane.api, "web", id_.namespace).desired, replicas=count
         )
         view = replace(signal_view("cpu", self.now), forecast_replicas=count, reactive_replicas=count)
         resources = SIZE if acts and self.mode.part == "resize" else Hold(Reason.SHORT_HISTORY, "nothing is known")
@@ -183,7 +183,7 @@ class Table:
                     {pod.resources.cpu_request for (at, _), pod in list(pods.items()) if at == space} == {size}
                     for space, size in sizes.items()
                 ),
-                what="the watch of pods",
+                goal="the watch of pods",
             )
 
     def raised(self, names: Sequence[str]) -> None:

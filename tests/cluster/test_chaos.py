@@ -152,7 +152,7 @@ def recovery(running: World, bout: Bout, mended: float) -> Recovery:
         since = sorted((table.at, table.decided) for table in by_time.values() if table.at > mended)
         return [decided for _, decided in since]
 
-    wait_until(lambda: any(tables()), what=f"a count for every workload after {bout}")
+    wait_until(lambda: any(tables()), goal=f"a count for every workload after {bout}")
     return Recovery(bout, tables().index(True) + 1, round(time.monotonic() - mended, 1))
 
 

@@ -41,7 +41,7 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
         for name in (NAMESPACE, "shop"):
             metadata = {"name": name, "labels": labels if name == NAMESPACE else {}}
             running.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
-        wait_until(lambda: running.api.has("ServiceAccount", "default", NAMESPACE), what="the account")
+        wait_until(lambda: running.api.has("ServiceAccount", "default", NAMESPACE), goal="the account")
         yield running
 
 
@@ -58,7 +58,7 @@ def with_parts(*parts: str, tag: str = "1", **values: Any) -> dict[str, Any]:
 
 
 def until_ready(plane: ControlPlane, name: str, pods: int) -> None:
-    wait_until(lambda: replicas(plane.api, name, NAMESPACE).ready == pods, what=f"{pods} pods of {name}")
+    wait_until(lambda: replicas(plane.api, name, NAMESPACE).ready == pods, goal=f"{pods} pods of {name}")
 
 
 def behind(plane: ControlPlane, service: str) -> set[str]:
@@ -77,7 +77,7 @@ def test_a_release_comes_changes_and_goes_beside_another_and_teams_keep_their_ob
     until_ready(plane, "green-forecaster", 2)
     until_ready(plane, "green-forecaster-worker", 2)
     until_ready(plane, "blue-forecaster", 1)
-    wait_until(lambda: len(behind(plane, "green-forecaster")) == 2, what="endpoints of both pods")
+    wait_until(lambda: len(behind(plane, "green-forecaster")) == 2, goal="endpoints of both pods")
     assert behind(plane, "green-forecaster").isdisjoint(behind(plane, "blue-forecaster"))
 
     plane.kubectl("wait", "--for=condition=Established", f"crd/{DEFINITION}", "--timeout=60s")
@@ -94,7 +94,7 @@ def test_a_release_comes_changes_and_goes_beside_another_and_teams_keep_their_ob
     run(plane, "uninstall", "green", "--wait")
     until_ready(plane, "blue-forecaster", 1)
     run(plane, "uninstall", "blue", "--wait")
-    wait_until(lambda: left(before, everything(plane)) == set(), what="nothing but definitions and objects of teams")
+    wait_until(lambda: left(before, everything(plane)) == set(), goal="nothing but definitions and objects of teams")
     assert plane.kubectl("get", "predictiveautoscalers", "--namespace=shop", "--output=name")
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def test_pods_become_ready(control_plane: ControlPlane, namespace: str) -> None:
     control_plane.api.create(deployment("web", 3), namespace)
-    wait_until(lambda: replicas(control_plane.api, "web", namespace).ready == 3, what="three ready pods")
+    wait_until(lambda: replicas(control_plane.api, "web", namespace).ready == 3, goal="three ready pods")
 
 
 def test_kubectl_sees_the_nodes(control_plane: ControlPlane) -> None:
@@ -61,7 +61,7 @@ def test_it_ends_with_the_test_process_however_that_dies(tmp_path: Path) -> None
         assert test.stdout
         child = int(test.stdout.readline())
         test.kill()
-    wait_until(lambda: not running(child), what="the end of etcd")
+    wait_until(lambda: not running(child), goal="the end of etcd")
 
 
 def running(pid: int) -> bool:

@@ -40,9 +40,9 @@ def fresh(deployed: Deployed) -> None:
 def test_the_pods_pass_the_restricted_standard(deployed: Deployed) -> None:
     """The namespace enforces it: a pod that did not pass would not be there."""
     api = deployed.cluster.api
-    wait_until(lambda: replicas(api, "forecaster", NAMESPACE).ready == 1, what="the pod")
+    wait_until(lambda: replicas(api, "forecaster", NAMESPACE).ready == 1, goal="the pod")
     job = f"/apis/batch/v1/namespaces/{NAMESPACE}/jobs/forecaster-certificates"
-    wait_until(lambda: api.get(job).get("status", {}).get("succeeded", 0) == 1, what="the Job")
+    wait_until(lambda: api.get(job).get("status", {}).get("succeeded", 0) == 1, goal="the Job")
 
 
 def test_applying_again_changes_nothing_and_keeps_the_certificate(deployed: Deployed) -> None:
@@ -60,7 +60,7 @@ def test_its_command_is_available_even_while_prometheus_is_away(deployed: Deploy
         deployed.cluster.until_available()
         # Until the first cycle is over, the table of before is young enough to be believed.
         unknown = {HTTPStatus.NOT_FOUND, HTTPStatus.SERVICE_UNAVAILABLE}
-        wait_until(lambda: deployed.cluster.api.ask("GET", WEB).status_code in unknown, what="an honest error")
+        wait_until(lambda: deployed.cluster.api.ask("GET", WEB).status_code in unknown, goal="an honest error")
         assert deployed.cluster.api.ask("GET", WEB).json()["kind"] == "Status"
     assert process.returncode == 0
 
@@ -115,15 +115,15 @@ def test_the_service_may_change_nothing(deployed: Deployed) -> None:
 def test_a_renewal_under_load_loses_no_request(deployed: Deployed) -> None:
     shown = certificate_in(deployed)
     with asking(deployed) as answers:
-        wait_until(lambda: len(answers) > 50, what="load")
+        wait_until(lambda: len(answers) > 50, goal="load")
         output = deployed.run_certificates("--renew-before=89", "--days=90")
         assert "new certificate until" in deployed.run_certificates("--renew-before=360", "--days=365"), output
         # A kubelet takes a minute to bring the Secret to the pod, the API server a moment to trust it.
         before = len(answers)
-        wait_until(lambda: len(answers) > before + 50, what="load between the two")
+        wait_until(lambda: len(answers) > before + 50, goal="load between the two")
         deployed.mounted_certificates()
         before = len(answers)
-        wait_until(lambda: len(answers) > before + 300, what="load after the renewal")
+        wait_until(lambda: len(answers) > before + 300, goal="load after the renewal")
     assert certificate_in(deployed) != shown
     assert set(answers) == {HTTPStatus.OK}
 

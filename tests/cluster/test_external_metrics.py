@@ -38,7 +38,7 @@ def path(namespace: str, selector: str = "workload=web,signal=cpu", metric: str 
 
 
 def scaled(serving: ClusterServing, namespace: str, count: int) -> None:
-    serving.until(lambda: replicas(serving.plane.api, "web", namespace).wanted == count, what=f"{count} replicas")
+    serving.until(lambda: replicas(serving.plane.api, "web", namespace).desired == count, goal=f"{count} replicas")
 
 
 def condition(serving: ClusterServing, namespace: str) -> Any:
@@ -65,7 +65,7 @@ class TestRegistered:
             api.merge("APIService", NAME, {"spec": {"service": {"name": "other-port", "port": 8443}}})
             wait_until(
                 lambda: api.condition("APIService", NAME, "Available").get("reason") == "ServicePortError",
-                what="refusal of the port",
+                goal="refusal of the port",
             )
             serving.register()
 
@@ -80,13 +80,13 @@ class TestRegistered:
 
         with serving.disturbed():
             serving.register(Authority(tmp_path, "other-ca").bundle)
-            wait_until(lambda: reason() == "FailedDiscoveryCheck", what="refusal of the authority")
+            wait_until(lambda: reason() == "FailedDiscoveryCheck", goal="refusal of the authority")
             serving.register()
             renewed(serving, "somewhere.else.svc")
             serving.plane.api.merge("APIService", NAME, {"metadata": {"annotations": {"look": "again"}}})
-            wait_until(lambda: reason() == "FailedDiscoveryCheck", what="refusal of the name")
+            wait_until(lambda: reason() == "FailedDiscoveryCheck", goal="refusal of the name")
             renewed(serving)
-            wait_until(lambda: reason() == "Passed", what="recovery")
+            wait_until(lambda: reason() == "Passed", goal="recovery")
             serving.plane.until_available()
 
 
@@ -123,7 +123,7 @@ class TestReading:
             return serving.plane.kubectl("api-resources", f"--api-group={GROUP}", "-o", "name").split()
 
         # The API server collects these documents beside the requests.
-        wait_until(lambda: f"forecaster_demand.{GROUP}" in listed(), what="our metric among the resources")
+        wait_until(lambda: f"forecaster_demand.{GROUP}" in listed(), goal="our metric among the resources")
         assert "replicas" in serving.plane.kubectl("explain", "deployment.spec")
 
     def test_kubectl_get_prints_a_table(self, serving: ClusterServing, namespace: str) -> None:
@@ -153,16 +153,16 @@ class TestScaling:
         scaled(serving, namespace, 3)
         serving.until(
             lambda: "467m/500m" in serving.plane.kubectl("get", "hpa", "web", "-n", namespace),
-            what="our value in kubectl get hpa",
+            goal="our value in kubectl get hpa",
         )
 
     def test_a_step_within_the_tolerance_is_lost_as_documented(self, serving: ClusterServing, namespace: str) -> None:
         set_up(serving, namespace, 2, cores=5.0)
         # The ratio is to the pods there are, not to those asked for.
-        serving.until(lambda: replicas(serving.plane.api, "web", namespace) == (10, 10), what="ten pods")
+        serving.until(lambda: replicas(serving.plane.api, "web", namespace) == (10, 10), goal="ten pods")
         serving.publish(known(namespace, "web", 5.5, 10))  # 11 of 10 is a ratio of 1.1, inside the band
-        serving.until(lambda: current(serving, namespace) == "550m", what="the new value")
-        assert replicas(serving.plane.api, "web", namespace).wanted == 10
+        serving.until(lambda: current(serving, namespace) == "550m", goal="the new value")
+        assert replicas(serving.plane.api, "web", namespace).desired == 10
         up = {"spec": {"behavior": {"scaleUp": {"tolerance": "0"}}}}
         serving.plane.api.merge("HorizontalPodAutoscaler", "web", up, namespace)
         scaled(serving, namespace, 11)
@@ -173,8 +173,8 @@ class TestScaling:
         set_up(serving, namespace, 2, cores=2.0)
         scaled(serving, namespace, 4)
         serving.publish()
-        serving.until(lambda: condition(serving, namespace).get("reason") == "FailedGetExternalMetric", what="an error")
-        assert replicas(serving.plane.api, "web", namespace).wanted == 4
+        serving.until(lambda: condition(serving, namespace).get("reason") == "FailedGetExternalMetric", goal="an error")
+        assert replicas(serving.plane.api, "web", namespace).desired == 4
 
 
 def current(serving: ClusterServing, namespace: str) -> str:
@@ -199,9 +199,9 @@ class TestAbstaining:
         self.prepared(serving, namespace, "neutral")
         serving.plane.api.merge("Deployment", "web", {"spec": {"replicas": 7}}, namespace)
         serving.publish(unknown(namespace, "web", 7))
-        serving.until(lambda: source(serving, namespace) == "neutral", what="neutral")
+        serving.until(lambda: source(serving, namespace) == "neutral", goal="neutral")
         scaled(serving, namespace, 7)
-        serving.until(lambda: condition(serving, namespace)["status"] == "True", what="a metric that can be read")
+        serving.until(lambda: condition(serving, namespace)["status"] == "True", goal="a metric that can be read")
 
     def test_hold_brings_back_the_count_there_was(self, serving: ClusterServing, namespace: str) -> None:
         self.prepared(serving, namespace, "hold")
@@ -214,18 +214,18 @@ class TestAbstaining:
         self.prepared(serving, namespace, "last")
         serving.publish(known(namespace, "web", 2.0, 4))
         serving.publish(unknown(namespace, "web", 4))
-        serving.until(lambda: source(serving, namespace) == "last", what="the last value")
+        serving.until(lambda: source(serving, namespace) == "last", goal="the last value")
         assert value(serving, namespace).json()["items"][0]["value"] == "2"
         serving.publish(known(namespace, "web", 2.0, 4, aged=LAST_FOR - timedelta(seconds=2)))
         serving.publish(unknown(namespace, "web", 4))
-        serving.until(lambda: value(serving, namespace).status_code == 503, what="its end")
-        assert replicas(serving.plane.api, "web", namespace).wanted == 4
+        serving.until(lambda: value(serving, namespace).status_code == 503, goal="its end")
+        assert replicas(serving.plane.api, "web", namespace).desired == 4
 
     def test_fail_is_an_error_that_leaves_the_count(self, serving: ClusterServing, namespace: str) -> None:
         self.prepared(serving, namespace, "fail")
         serving.publish(unknown(namespace, "web", 4))
-        serving.until(lambda: condition(serving, namespace).get("reason") == "FailedGetExternalMetric", what="an error")
-        assert replicas(serving.plane.api, "web", namespace).wanted == 4
+        serving.until(lambda: condition(serving, namespace).get("reason") == "FailedGetExternalMetric", goal="an error")
+        assert replicas(serving.plane.api, "web", namespace).desired == 4
 
     def test_the_death_of_computing_is_survived_and_recovered_from(
         self, serving: ClusterServing, namespace: str
@@ -233,9 +233,9 @@ class TestAbstaining:
         """Nothing is published any more: known, then last, then an error; then there is a table again."""
         self.prepared(serving, namespace, "last")
         serving.publish(known(namespace, "web", 2.0, 4, aged=LAST_FOR - timedelta(seconds=20)))
-        wait_until(lambda: source(serving, namespace) == "last", what="a stale table")
-        wait_until(lambda: value(serving, namespace).status_code == 503, what="its limit")
-        assert replicas(serving.plane.api, "web", namespace).wanted == 4
+        wait_until(lambda: source(serving, namespace) == "last", goal="a stale table")
+        wait_until(lambda: value(serving, namespace).status_code == 503, goal="its limit")
+        assert replicas(serving.plane.api, "web", namespace).desired == 4
         serving.publish(known(namespace, "web", 3.0, 4))
         scaled(serving, namespace, 6)
 
@@ -284,7 +284,7 @@ class TestAccess:
                 "subjects": [{"kind": "ServiceAccount", "name": "default", "namespace": namespace}],
             }
         )
-        serving.until(lambda: self.direct(serving, namespace, headers=bearer).status_code == 200, what="the right")
+        serving.until(lambda: self.direct(serving, namespace, headers=bearer).status_code == 200, goal="the right")
 
 
 def test_a_new_certificate_under_load_loses_no_request(serving: ClusterServing, namespace: str) -> None:
@@ -302,7 +302,7 @@ def test_a_new_certificate_under_load_loses_no_request(serving: ClusterServing, 
         for _ in range(3):
             renewed(serving)
             before = len(statuses)
-            serving.until(lambda before=before: len(statuses) > before + 20, what="load after it")  # type: ignore[misc]
+            serving.until(lambda before=before: len(statuses) > before + 20, goal="load after it")  # type: ignore[misc]
     finally:
         stop.set()
         load.join()
@@ -313,7 +313,7 @@ def renewed(serving: ClusterServing, *names: str) -> None:
     """A new serving certificate, which is shown when this returns."""
     before = shown(serving)
     serving.renew(*names)
-    serving.until(lambda: shown(serving) != before, what="the new certificate")
+    serving.until(lambda: shown(serving) != before, goal="the new certificate")
 
 
 def shown(serving: ClusterServing) -> str:
@@ -329,7 +329,7 @@ def test_namespaces_can_be_deleted_while_we_are_away_once_the_registration_is(
     control_plane.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "going"}})
     control_plane.api.delete("APIService", NAME)
     control_plane.api.delete("Namespace", "going")
-    wait_until(lambda: not control_plane.api.has("Namespace", "going"), what="deletion")
+    wait_until(lambda: not control_plane.api.has("Namespace", "going"), goal="deletion")
     serving.register()
 
 

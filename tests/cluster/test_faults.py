@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tests.support.control_plane.api import Document
     from tests.support.control_plane.audit import AuditedWrite
     from tests.support.control_plane.plane import ControlPlane
-    from tests.support.http_server import Asked
+    from tests.support.http_server import HttpRequest
 
 HPA = "HorizontalPodAutoscaler"
 FLOOR = {"floor": {"enabled": True}, "policy": {"mode": "floor"}}
@@ -138,7 +138,7 @@ STORMS = {
 def test_a_storm_of_refusals_is_a_line_and_over_with_the_storm(
     plane: ControlPlane, faulty: FaultyApiServer, behind: ActingReplica, web: str, status: int, method: str, reason: str
 ) -> None:
-    def refused(request: Asked) -> int:
+    def refused(request: HttpRequest) -> int:
         return status if "horizontalpodautoscalers" in request.path and method in {"", request.method} else 0
 
     before = owners_part(plane, web)
@@ -160,7 +160,7 @@ def test_an_answer_that_is_lost_is_no_second_write(
     """The write arrives, and its answer is a fault of what lies between."""
     passed: list[str] = []
 
-    def lost(request: Asked) -> int:
+    def lost(request: HttpRequest) -> int:
         if request.method != "PATCH" or "horizontalpodautoscalers" not in request.path or passed:
             return 0
         # Where the HPA controller wrote its status meanwhile, no write arrives.
@@ -179,7 +179,7 @@ def test_an_answer_that_is_lost_is_no_second_write(
 def at_the_write(faulty: FaultyApiServer, happens: object) -> None:
     """Let something happen to the cluster just before the first write arrives."""
 
-    def once(request: Asked) -> None:
+    def once(request: HttpRequest) -> None:
         if request.method == "PATCH" and "horizontalpodautoscalers" in request.path:
             faulty.before = lambda _: None
             happens()  # type: ignore[operator]
@@ -233,12 +233,12 @@ def test_a_workload_scaled_to_zero_by_hand_stays_there_whatever_its_floor(plane:
         plane.api.merge("Deployment", "web", {"spec": {"replicas": 0}}, web)
         wait_until(
             lambda: plane.api.condition(HPA, "web", "ScalingActive", web).get("reason") == "ScalingDisabled",
-            what="the HPA to see it",
+            goal="the HPA to see it",
         )
         floor(replica, web, 5)
         looks = time.monotonic() + 2.5  # two syncs of the controller
-        wait_until(lambda: time.monotonic() > looks, what="two syncs")
-        assert replicas(plane.api, "web", web).wanted == 0
+        wait_until(lambda: time.monotonic() > looks, goal="two syncs")
+        assert replicas(plane.api, "web", web).desired == 0
         assert floor(replica, web, None).failures == ()
 
 
@@ -251,13 +251,13 @@ def test_a_right_that_is_removed_at_run_time_is_named_and_missed_no_longer_than_
         binding = plane.api.read("ClusterRoleBinding", "forecaster-floor")
         plane.api.delete("ClusterRoleBinding", "forecaster-floor")
         try:
-            wait_until(lambda: any("403" in failure for failure in floor(replica, web, 4).failures), what="the refusal")
+            wait_until(lambda: any("403" in failure for failure in floor(replica, web, 4).failures), goal="the refusal")
             lost = floor(replica, web, 5)
             assert any("is forbidden" in failure for failure in lost.failures), lost.failures
         finally:
             del binding["metadata"]["resourceVersion"]
             plane.api.create(binding)
-        wait_until(lambda: not floor(replica, web, 5).failures, what="the right")
+        wait_until(lambda: not floor(replica, web, 5).failures, goal="the right")
         assert minimum(plane, web) == 5
 
 
@@ -267,7 +267,7 @@ def test_a_leader_that_is_cut_off_writes_nothing_after_its_renewal_deadline(
     floor(behind, web, 3)
     faulty.fault = lambda request: 503 if "leases" in request.path else 0
     cut = time.monotonic()
-    wait_until(lambda: not behind.actuators.election.leading(), what="the end of the lead")
+    wait_until(lambda: not behind.actuators.election.leading(), goal="the end of the lead")
     assert time.monotonic() - cut <= WRITE_SECONDS + 1.0
     effect = floor(behind, web, 8)
     assert effect.writes == {}

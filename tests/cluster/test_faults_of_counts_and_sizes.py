@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from forecaster.sources.live import LiveCluster
     from tests.support.control_plane.api import Document
     from tests.support.control_plane.plane import ControlPlane
-    from tests.support.http_server import Asked
+    from tests.support.http_server import HttpRequest
 
 LARGE = Resources(cpu_request=0.3, memory_request=2.0**27)
 SIZE = Resize(LARGE, Reason.SIZED, "sized", (ContainerSize("app", Resources(), LARGE, None, None, ""),))
@@ -101,10 +101,10 @@ def web(plane: ControlPlane, live: LiveCluster, namespace: str) -> str:
     """A namespace with a Deployment of one pod, older than a second: field managers' times are whole ones."""
     plane.api.create(deployment("web", 1), namespace)
     created = plane.api.get(f"/apis/apps/v1/namespaces/{namespace}/deployments/web")["metadata"]["creationTimestamp"]
-    wait_until(lambda: f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}" > created, what="the next second")
-    wait_until(lambda: replicas(plane.api, "web", namespace).ready == 1, what="a pod")
+    wait_until(lambda: f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}" > created, goal="the next second")
+    wait_until(lambda: replicas(plane.api, "web", namespace).ready == 1, goal="a pod")
     wait_until(
-        lambda: any(key[0] == namespace and pod.ready for key, pod in live.pods.objects.items()), what="its watch"
+        lambda: any(key[0] == namespace and pod.ready for key, pod in live.pods.objects.items()), goal="its watch"
     )
     return namespace
 
@@ -113,7 +113,7 @@ def value(plane: ControlPlane, namespace: str) -> tuple[int, str]:
     """The count of the Deployment, and what its first pod requests."""
     pod = plane.api.get(f"/api/v1/namespaces/{namespace}/pods")["items"][0]
     requested = pod["spec"]["containers"][0]["resources"]["requests"]["cpu"]
-    return replicas(plane.api, "web", namespace).wanted, str(requested)
+    return replicas(plane.api, "web", namespace).desired, str(requested)
 
 
 OWN = (1, "100m")
@@ -139,7 +139,7 @@ def until_written(plane: ControlPlane, replica: ActingReplica, mode: Mode, names
         mode.cycle(replica, namespace)
         return value(plane, namespace) == WRITTEN[mode.part]
 
-    wait_until(done, what="the write")
+    wait_until(done, goal="the write")
     assert mode.mark in marks(plane, namespace)
 
 
@@ -150,7 +150,7 @@ def give_back(plane: ControlPlane, replica: ActingReplica, namespace: str) -> No
     lines = [*released_objects(client, replica.settings, now, **options, chosen=lambda space, _: space == namespace)]
     client.close()
     assert [line.done for line in lines] == [True]
-    wait_until(lambda: value(plane, namespace) == OWN, what="the owner's value")
+    wait_until(lambda: value(plane, namespace) == OWN, goal="the owner's value")
     assert marks(plane, namespace) == set()
 
 
@@ -166,7 +166,7 @@ def test_a_storm_of_refusals_changes_nothing_and_is_over_with_the_storm(
     *,
     only_second: bool,
 ) -> None:
-    def refused(request: Asked) -> int:
+    def refused(request: HttpRequest) -> int:
         path = request.path.partition("?")[0]
         concerned = mode.objects in path and (path.endswith(mode.step) or not only_second)
         return status if request.method == "PATCH" and concerned else 0
@@ -188,7 +188,7 @@ def test_a_right_that_is_removed_at_run_time_is_named_and_loses_no_owners_value(
     binding = plane.api.read("ClusterRoleBinding", mode.role)
     plane.api.delete("ClusterRoleBinding", mode.role)
     try:
-        wait_until(lambda: any("403" in failure for failure in mode.cycle(behind, web).failures), what="the refusal")
+        wait_until(lambda: any("403" in failure for failure in mode.cycle(behind, web).failures), goal="the refusal")
     finally:
         del binding["metadata"]["resourceVersion"]
         plane.api.create(binding)

@@ -28,8 +28,8 @@ from tests.support.control_plane.acting import apply_components, events
 from tests.support.control_plane.api import RefusedError
 from tests.support.control_plane.deployed import NAMESPACE, ROOT
 from tests.support.control_plane.workloads import deployment, external_hpa, replicas
+from tests.support.decided_records import RecordPublisher
 from tests.support.recommendations import recommendation, signal_view
-from tests.support.told import RecordPublisher
 from tests.support.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:
@@ -68,7 +68,7 @@ class Replica:
         self.publisher = RecordPublisher(self.settings.policies, {"floor": self.actuator})
 
     def until_leading(self) -> None:
-        wait_until(self.fence.leading, what="the Lease")
+        wait_until(self.fence.leading, goal="the Lease")
 
     def cycle(self, namespace: str, count: int | None, *, at: datetime | None = None) -> Effected:
         """Run one cycle for the Deployment `web`; with None nothing is known."""
@@ -101,7 +101,7 @@ def web(plane: ControlPlane, namespace: str) -> str:
     manifest = external_hpa("web", target="1", most=10)
     manifest["spec"]["behavior"]["scaleUp"]["policies"] = [{"type": "Pods", "value": 1, "periodSeconds": 60}]
     plane.kubectl("apply", f"--namespace={namespace}", "-f-", given=yaml.safe_dump(manifest))
-    wait_until(lambda: reason(plane.api, namespace) == "FailedGetExternalMetric", what="the HPA")
+    wait_until(lambda: reason(plane.api, namespace) == "FailedGetExternalMetric", goal="the HPA")
     return namespace
 
 
@@ -125,12 +125,12 @@ def test_pods_are_there_within_one_sync_although_the_metric_cannot_be_read(
 ) -> None:
     began = time.monotonic()
     assert leader.cycle(web, 6).writes == {("raise", "written"): 1}
-    wait_until(lambda: replicas(plane.api, "web", web).wanted == 5, what="the first step")
+    wait_until(lambda: replicas(plane.api, "web", web).desired == 5, goal="the first step")
     print(f"asked to scaled: {time.monotonic() - began:.2f} s")  # noqa: T201
     began = time.monotonic()
     leader.cycle(web, 6)
     print(f"a look, a write and its Event: {time.monotonic() - began:.3f} s")  # noqa: T201
-    wait_until(lambda: replicas(plane.api, "web", web).ready == 6, what="six pods")
+    wait_until(lambda: replicas(plane.api, "web", web).ready == 6, goal="six pods")
     hpa = plane.api.read(HPA, "web", web)
     assert hpa["metadata"]["annotations"][BEFORE] == "1"
     assert hpa["metadata"]["labels"] == {LABEL: "raised"}
@@ -157,18 +157,18 @@ def test_a_floor_is_raised_as_far_as_the_quota_of_its_namespace_goes_and_no_pod_
         quotas = leader.actuator.headroom().admission(web).quotas or ()
         return [dict(quota.used) for quota in quotas] == [{"requests.cpu": 100}]
 
-    wait_until(watched, what="the quota, and what is used of it")
-    wait_until(lambda: bool(leader.cycle(web, 6).writes), what="a floor")
+    wait_until(watched, goal="the quota, and what is used of it")
+    wait_until(lambda: bool(leader.cycle(web, 6).writes), goal="a floor")
     assert plane.api.read(HPA, "web", web)["spec"]["minReplicas"] == 4
-    wait_until(lambda: replicas(plane.api, "web", web) == (4, 4), what="the pods that fit")
-    wait_until(lambda: counts_as_used("400m"), what="the quota")
+    wait_until(lambda: replicas(plane.api, "web", web) == (4, 4), goal="the pods that fit")
+    wait_until(lambda: counts_as_used("400m"), goal="the quota")
 
     def refused() -> bool:
         effect = leader.cycle(web, 6)
         assert not effect.writes
         return effect.states["quota"] == 1
 
-    wait_until(refused, what="the refusal by the quota")
+    wait_until(refused, goal="the refusal by the quota")
     all_events = plane.api.get(f"/api/v1/namespaces/{web}/events")["items"]
     assert "FailedCreate" not in {event["reason"] for event in all_events}
 
@@ -378,16 +378,16 @@ class TestElection:
             fence.leases = reached
             third = Replica(plane, third_parts)
             second_parts.close()
-            wait_until(lambda: third.fence.leading() or fence.leading(), what="the next leader")
+            wait_until(lambda: third.fence.leading() or fence.leading(), goal="the next leader")
             third_parts.close()
             leader.until_leading()
 
     def test_a_pause_by_annotation_stops_and_goes_on(self, plane: ControlPlane, leader: Replica, web: str) -> None:
         plane.kubectl("annotate", "lease", "forecaster", f"--namespace={NAMESPACE}", "forecaster.dev/pause=true")
-        wait_until(lambda: leader.fence.paused, what="the pause")
+        wait_until(lambda: leader.fence.paused, goal="the pause")
         assert leader.cycle(web, 5).writes == {}
         plane.kubectl("annotate", "lease", "forecaster", f"--namespace={NAMESPACE}", "forecaster.dev/pause-")
-        wait_until(leader.fence.valid, what="the end of the pause")
+        wait_until(leader.fence.valid, goal="the end of the pause")
         assert leader.cycle(web, 5).writes["raise", "written"] == 1
 
     def test_a_pause_freezes_floors_that_run_out_meanwhile(
@@ -430,8 +430,8 @@ def test_the_service_itself_leads_undoes_what_is_no_longer_wanted_and_gives_the_
     reached, fence.leases = fence.leases, CutOff()
     plane.api.merge("Lease", "forecaster", {"spec": {"holderIdentity": None}}, NAMESPACE)  # its first cycle leads
     with (tmp_path / "log").open("wb") as log, subprocess.Popen(command, stderr=log) as process:
-        wait_until(lambda: owners_part(plane.api, other)["spec"]["minReplicas"] == 1, what="the undo")
-        wait_until(lambda: "MetricMisread" in dict(events(plane.api, other)), what="the Event of the misread HPA")
+        wait_until(lambda: owners_part(plane.api, other)["spec"]["minReplicas"] == 1, goal="the undo")
+        wait_until(lambda: "MetricMisread" in dict(events(plane.api, other)), goal="the Event of the misread HPA")
         process.terminate()
     assert process.returncode == 0, (tmp_path / "log").read_text()
     assert plane.api.read(HPA, "web", web)["spec"]["minReplicas"] == 5

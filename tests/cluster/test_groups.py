@@ -128,10 +128,10 @@ def test_the_hpa_of_a_group_is_that_of_its_leaders(plane: ControlPlane, groups: 
 
 
 def test_a_floor_raises_the_groups_ahead_of_the_load(plane: ControlPlane, groups: str, replica: ActingReplica) -> None:
-    wait_until(lambda: plane.api.condition(HPA, "llm", "AbleToScale", groups) != {}, what="the HPA")
+    wait_until(lambda: plane.api.condition(HPA, "llm", "AbleToScale", groups) != {}, goal="the HPA")
     replica.cycle(groups, 5, name="llm", kind="StatefulSet")
     assert plane.api.read(HPA, "llm", groups)["spec"]["minReplicas"] == 5
-    wait_until(lambda: desired(plane, groups) == 5, what="five groups")
+    wait_until(lambda: desired(plane, groups) == 5, goal="five groups")
 
 
 def test_the_leaders_are_never_scaled_beside_the_controller_of_their_group(plane: ControlPlane, groups: str) -> None:

@@ -75,7 +75,7 @@ def test_a_metric_that_is_published_changes_the_count_within_a_sync_and_a_second
     publish(deployed.table, demands(namespace, 1.0), at=datetime.now(UTC), mode="publish")
     scaled(api, namespace)
     scaled(api, namespace, "other")
-    wait_until(lambda: desired(api, namespace) == 2, what="the first count")
+    wait_until(lambda: desired(api, namespace) == 2, goal="the first count")
     late: list[dict[str, float]] = []
     for minimum, cores in enumerate(islice(cycle((4.0, 2.5, 6.0, 1.0)), ROUNDS), 2):
         begin = time.monotonic()
@@ -98,14 +98,14 @@ def until_desired(api: Api, namespace: str, counts: dict[str, int], begin: float
                 waits[name] = time.monotonic() - begin
         return len(waits) == len(counts)
 
-    wait_until(all_seen, what=f"{counts}")
+    wait_until(all_seen, goal=f"{counts}")
     return waits
 
 
 def test_kubectl_shows_our_value(deployed: Deployed, namespace: str) -> None:
     publish(deployed.table, demands(namespace, 1.75), at=datetime.now(UTC), mode="publish")
     scaled(deployed.cluster.api, namespace)
-    wait_until(lambda: desired(deployed.cluster.api, namespace) == 4, what="four replicas")
+    wait_until(lambda: desired(deployed.cluster.api, namespace) == 4, goal="four replicas")
     shown = deployed.cluster.kubectl("get", "hpa", "web", f"--namespace={namespace}")
     assert "/500m (avg)" in shown
     raw = deployed.cluster.kubectl("get", "hpa", "web", f"--namespace={namespace}", "-o", "yaml")
@@ -119,7 +119,7 @@ def test_the_example_scales_up_by_the_forecast_while_cpu_cannot_be_read(deployed
     publish(deployed.table, demands("shop", 2.0), at=datetime.now(UTC), mode="publish")
     api.create(deployment("web", 2), "shop")
     deployed.cluster.kubectl("apply", "-f", str(ROOT / "deploy" / "examples" / "hpa.yaml"))
-    wait_until(lambda: desired(api, "shop") == 6, what="2 cores over 350m")
+    wait_until(lambda: desired(api, "shop") == 6, goal="2 cores over 350m")
 
 
 class Minute(NamedTuple):
@@ -172,7 +172,7 @@ def minute(service: Service, week: Week, deployed: Deployed, at: datetime) -> Mi
     service.clock = lambda: at + service.settings.delay
     service.tick()
     granted = asked_for(deployed.table, at)
-    wait_until(lambda: desired(deployed.cluster.api, "shop", "checkout") == granted, what=f"{granted} replicas")
+    wait_until(lambda: desired(deployed.cluster.api, "shop", "checkout") == granted, goal=f"{granted} replicas")
     index = (at - week.start) // MINUTE
     return Minute(at, granted, math.ceil(week.demand[CPU][0, index] / PER_REPLICA))
 

@@ -96,7 +96,7 @@ def answering(deployed: Deployed, leader: ActingReplica) -> Iterator[None]:
             leader.cycle("default", 1, sizes=sized(0.3, 128))
             return tried(deployed.cluster.api, "default") == "300m"
 
-        wait_until(answered, what="an answer of the webhook")
+        wait_until(answered, goal="an answer of the webhook")
         yield
 
 
@@ -105,7 +105,7 @@ def made(api: Api, name: str, namespace: str, count: int = 2, **changes: Documen
     document = deployment(name, count)
     document["spec"]["template"]["spec"] |= changes
     api.create(document, namespace)
-    wait_until(lambda: len(pods(api, namespace)) == count, what="the pods")
+    wait_until(lambda: len(pods(api, namespace)) == count, goal="the pods")
     return pods(api, namespace)
 
 
@@ -140,7 +140,7 @@ def test_new_pods_that_state_their_resources_as_a_whole_have_the_sum_of_their_co
     api = deployed.cluster.api
     leader.cycle(namespace, 1, sizes=two_sized())
     api.create(whole("web"), namespace)
-    wait_until(lambda: len(pods(api, namespace)) == 1, what="the pod")
+    wait_until(lambda: len(pods(api, namespace)) == 1, goal="the pod")
     (pod,) = pods(api, namespace)
     assert pod["spec"]["resources"] == {
         "requests": {"cpu": "500m", "memory": "256Mi"},
@@ -156,7 +156,7 @@ def test_a_release_gives_running_pods_what_their_template_says(
 ) -> None:
     leader.cycle(namespace, 2, sizes=sized(0.3, 128))
     made(deployed.cluster.api, "web", namespace)
-    wait_until(lambda: replicas(deployed.cluster.api, "web", namespace).ready == 2, what="two pods")
+    wait_until(lambda: replicas(deployed.cluster.api, "web", namespace).ready == 2, goal="two pods")
     with closing(ApiClient(client_config_source(deployed.account("forecaster")))) as client:
         terms = {"expired": False, "dry_run": False}
         lines = released_objects(
@@ -174,7 +174,7 @@ def test_a_pod_that_restarts_with_its_size_gets_its_own_and_new_ones_keep_theirs
     api, began = deployed.cluster.api, datetime.now(UTC)
     leader.cycle(namespace, 1, at=began, sizes=sized(0.3, 32))
     (pod,) = made(api, "web", namespace, 1)
-    wait_until(lambda: replicas(api, "web", namespace).ready == 1, what="the pod")
+    wait_until(lambda: replicas(api, "web", namespace).ready == 1, goal="the pod")
     (pod,) = pods(api, namespace)
     statuses = [{**status, "restartCount": 2} for status in pod["status"]["containerStatuses"]]
     path = f"/api/v1/namespaces/{namespace}/pods/{pod['metadata']['name']}/status"
@@ -185,7 +185,7 @@ def test_a_pod_that_restarts_with_its_size_gets_its_own_and_new_ones_keep_theirs
     assert requests(api, namespace) == ["100m"]
     assert leader.cycle(namespace, 1, sizes=sized(0.3, 32))["initial"].states["rolled-back"] == 1
     api.merge("Deployment", "web", {"spec": {"replicas": 2}}, namespace)
-    wait_until(lambda: len(pods(api, namespace)) == 2, what="another pod")
+    wait_until(lambda: len(pods(api, namespace)) == 2, goal="another pod")
     assert requests(api, namespace) == ["100m", "100m"]
 
 
@@ -207,7 +207,7 @@ def test_a_size_beyond_a_quota_or_a_limit_range_keeps_no_pod_from_being_made(
         rules = pods.admission()(namespace)
         return bool(rules.limit_ranges and rules.quotas and "requests.memory" in rules.quotas[0].used)
 
-    wait_until(known, what="the quota and the LimitRange")
+    wait_until(known, goal="the quota and the LimitRange")
     leader.cycle(namespace, 2, sizes=sized(0.3, 128))
     created = made(api, "web", namespace, 2)
     sizes = [pod["spec"]["containers"][0]["resources"]["requests"] for pod in created]
@@ -235,7 +235,7 @@ def test_pods_of_other_workloads_and_while_nothing_is_decided_are_made_as_they_a
     ]
     leader.cycle(namespace, 2)
     deployed.cluster.api.merge("Deployment", "web", {"spec": {"replicas": 3}}, namespace)
-    wait_until(lambda: len(pods(deployed.cluster.api, namespace)) == 3, what="another pod")
+    wait_until(lambda: len(pods(deployed.cluster.api, namespace)) == 3, goal="another pod")
     assert requests(deployed.cluster.api, namespace) == ["100m"] * 3
 
 
@@ -256,10 +256,10 @@ def test_a_pause_reaches_new_pods_before_the_next_cycle(
     assert tried(api, namespace) == "300m"
     deployed.cluster.kubectl(*lease, f"{PAUSE_ANNOTATION}=true")
     try:
-        wait_until(lambda: tried(api, namespace) == "100m", what="the pause")
+        wait_until(lambda: tried(api, namespace) == "100m", goal="the pause")
     finally:
         deployed.cluster.kubectl(*lease, f"{PAUSE_ANNOTATION}-")
-    wait_until(lambda: tried(api, namespace) == "300m", what="its end")
+    wait_until(lambda: tried(api, namespace) == "300m", goal="its end")
 
 
 @pytest.mark.usefixtures("answering")
@@ -271,12 +271,12 @@ def test_with_an_authority_that_is_not_ours_pods_are_made_as_they_are(
     leader.cycle(namespace, 1, sizes=sized(0.3, 128))
     try:
         trust(api, Authority(deployed.folder / "other", "other").bundle)
-        wait_until(lambda: tried(api, namespace) == "100m", what="the other authority")
+        wait_until(lambda: tried(api, namespace) == "100m", goal="the other authority")
         made(api, "web", namespace, 1)
         assert requests(api, namespace) == ["100m"]
     finally:
         trust(api, before)
-        wait_until(lambda: tried(api, namespace) == "300m", what="our authority")
+        wait_until(lambda: tried(api, namespace) == "300m", goal="our authority")
 
 
 @pytest.mark.usefixtures("answering")
@@ -285,13 +285,13 @@ def test_a_pod_whose_node_does_not_grant_its_size_goes_when_its_budget_lets_it(
 ) -> None:
     api, now = deployed.cluster.api, datetime.now(UTC)
     made(api, "stuck", namespace)
-    wait_until(lambda: replicas(api, "stuck", namespace).ready == 2, what="two pods")
+    wait_until(lambda: replicas(api, "stuck", namespace).ready == 2, goal="two pods")
 
     def cycle(minutes: int) -> Effected:
         at = now + timedelta(minutes=minutes)
         return leader.cycle(namespace, 2, at=at, name="stuck", sizes=sized(0.3, 64))["resize"]
 
-    wait_until(lambda: ("resize", "written") in cycle(-45).writes, what="a resize")
+    wait_until(lambda: ("resize", "written") in cycle(-45).writes, goal="a resize")
     node_reports(api, namespace, pending("Infeasible"))
     budget = {"selector": {"matchLabels": {"app": "stuck"}}, "minAvailable": 2}
     document = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget", "metadata": {"name": "all"}, "spec": budget}
@@ -304,9 +304,9 @@ def test_a_pod_whose_node_does_not_grant_its_size_goes_when_its_budget_lets_it(
     assert (soon.writes, soon.states["deferred"]) == ({}, 1)
     assert api.ask("DELETE", f"{budgets}/all").is_success
     leader.actuators.parts["resize"].tried.clear()  # type: ignore[attr-defined]  # ten minutes later
-    wait_until(lambda: ("evict", "written") in cycle(0).writes, what="an eviction")
+    wait_until(lambda: ("evict", "written") in cycle(0).writes, goal="an eviction")
     wait_until(
-        lambda: requests(api, namespace) == ["100m", "300m"] and not resized_only(api, namespace), what="the next"
+        lambda: requests(api, namespace) == ["100m", "300m"] and not resized_only(api, namespace), goal="the next"
     )
 
 
@@ -342,7 +342,7 @@ def test_a_pod_has_more_cpu_until_it_has_started(deployed: Deployed, leader: Act
     document = deployment("slow", 2)
     document["spec"]["template"]["spec"]["containers"][0]["resources"]["limits"] = {"cpu": "200m"}
     api.create(document, namespace)
-    wait_until(lambda: replicas(api, "slow", namespace).ready == 2, what="two pods that are ready")
+    wait_until(lambda: replicas(api, "slow", namespace).ready == 2, goal="two pods that are ready")
     assert limits() == ["600m", "600m"]
     assert requests(api, namespace) == ["100m", "100m"]
     uids = [pod["metadata"]["uid"] for pod in pods(api, namespace)]

@@ -172,7 +172,7 @@ class TestPrometheus:
         queries = [line for text in of_kind("scraped") for line in text.splitlines()]
         trigger = next(each for each in MANIFESTS if each["metadata"]["name"] == "web-by-prometheus")
         queries.append(trigger["spec"]["triggers"][0]["metadata"]["query"])
-        wait_until(lambda: bool(ask(scraping, "forecaster_workload_measured")), what="a scrape")
+        wait_until(lambda: bool(ask(scraping, "forecaster_workload_measured")), goal="a scrape")
         for query in queries:
             assert len(ask(scraping, query)) == 1, query
 

@@ -104,7 +104,7 @@ def scale_by(
 
 
 def desired(api: Api, namespace: str) -> int:
-    return replicas(api, "web", namespace).wanted
+    return replicas(api, "web", namespace).desired
 
 
 def test_the_example_wakes_from_zero_before_the_load_and_scales(
@@ -113,11 +113,11 @@ def test_the_example_wakes_from_zero_before_the_load_and_scales(
     api = keda.api
     forecast(table, namespace, 0.0)
     scale_by(keda, scaler, client, namespace, begin=0)
-    wait_until(lambda: is_true(api, namespace, "Ready"), what="the ScaledObject")
+    wait_until(lambda: is_true(api, namespace, "Ready"), goal="the ScaledObject")
     assert desired(api, namespace) == 0
     forecast(table, namespace, 350.0)
-    wait_until(lambda: desired(api, namespace) >= 1, what="the wake-up")
-    wait_until(lambda: desired(api, namespace) == 4, what="350 requests a second by 100")
+    wait_until(lambda: desired(api, namespace) >= 1, goal="the wake-up")
+    wait_until(lambda: desired(api, namespace) == 4, goal="350 requests a second by 100")
 
 
 def test_ignorance_is_keda_s_fallback_and_not_zero(
@@ -126,10 +126,10 @@ def test_ignorance_is_keda_s_fallback_and_not_zero(
     api = keda.api
     forecast(table, namespace, 200.0)
     scale_by(keda, scaler, client, namespace, begin=1)
-    wait_until(lambda: desired(api, namespace) == 2, what="200 requests a second by 100")
+    wait_until(lambda: desired(api, namespace) == 2, goal="200 requests a second by 100")
     forecast(table, namespace, 200.0, aged=timedelta(hours=1))
-    wait_until(lambda: is_true(api, namespace, "Fallback"), what="the fallback")
-    wait_until(lambda: desired(api, namespace) == 6, what="the replicas of the fallback")
+    wait_until(lambda: is_true(api, namespace, "Fallback"), goal="the fallback")
+    wait_until(lambda: desired(api, namespace) == 6, goal="the replicas of the fallback")
 
 
 def test_a_trigger_that_says_too_little_is_told_so(
@@ -144,7 +144,7 @@ def test_a_trigger_that_says_too_little_is_told_so(
     apply(keda, [authentication, scaled])
     wait_until(
         lambda: "use cpu, memory, requests" in keda.programs.log("keda-operator").read_text(),
-        what="the sentence in KEDA's log",
+        goal="the sentence in KEDA's log",
     )
     assert desired(keda.api, namespace) == 1
 
@@ -162,7 +162,7 @@ def test_its_metrics_api_trigger_reads_our_json_with_a_token(keda: ControlPlane,
         mine = [each for each in blocks if each["metadata"]["name"] in {"web-by-json", "forecaster-token"}]
         apply(keda, [moved(each, namespace, address) for each in mine])
         # 300 requests a second by the 0.35 of the page would be 858: its maxReplicaCount.
-        wait_until(lambda: desired(api, namespace) == 40, what="the HPA of the JSON")
+        wait_until(lambda: desired(api, namespace) == 40, goal="the HPA of the JSON")
 
 
 EVERY_MINUTE_TWO = {
@@ -189,13 +189,13 @@ class TestWhileOurScalerIsAway:
             api.create(secret(keda, client), namespace)
             api.create(deployment("web", 1), namespace)
             apply(keda, [authentication, scaled])
-            wait_until(lambda: desired(api, namespace) == 3, what="300 requests a second by 100")
+            wait_until(lambda: desired(api, namespace) == 3, goal="300 requests a second by 100")
         if falls_back:
-            wait_until(lambda: is_true(api, namespace, "Fallback"), what="the fallback")
-            wait_until(lambda: desired(api, namespace) == 6, what="the replicas of the fallback")
+            wait_until(lambda: is_true(api, namespace, "Fallback"), goal="the fallback")
+            wait_until(lambda: desired(api, namespace) == 6, goal="the replicas of the fallback")
             return
         before = forgotten(keda)
-        wait_until(lambda: forgotten(keda) > before + 5, what="tries of KEDA without a target")
+        wait_until(lambda: forgotten(keda) > before + 5, goal="tries of KEDA without a target")
         assert not is_true(api, namespace, "Fallback")
         assert desired(api, namespace) == 3
 
@@ -246,7 +246,7 @@ def secure_door(cluster: ControlPlane, table: Path) -> Iterator[str]:
     try:
         assert process.secure_address
         ready = f"http://{process.address}/readyz"
-        wait_until(lambda: httpx.get(ready, timeout=PATIENCE).is_success, what="the serving process")
+        wait_until(lambda: httpx.get(ready, timeout=PATIENCE).is_success, goal="the serving process")
         yield f"localhost:{process.secure_address.port}"
     finally:
         process.stop()

@@ -60,7 +60,7 @@ def test_the_rights_of_the_deployment_are_enough_and_give_the_facts_at_once(depl
         assert [watch.health.fault for watch in cluster.watches] == [""] * 6
         api.create(deployment("web", 2), namespace)
         api.create(external_hpa("web", target="0.35"), namespace)
-        wait_until(lambda: bool(cluster.scalers(web)) and cluster.pods_counted()[web] == 2, what="the pods and the HPA")
+        wait_until(lambda: bool(cluster.scalers(web)) and cluster.pods_counted()[web] == 2, goal="the pods and the HPA")
         (workload,) = cluster.inventory(datetime.now(UTC), ["Deployment"], re.compile(namespace)).workloads
         assert (workload.replicas, workload.resources.cpu_request) == (2, 0.1)
         assert workload.autoscaler is not None
@@ -68,7 +68,7 @@ def test_the_rights_of_the_deployment_are_enough_and_give_the_facts_at_once(depl
             Target("forecaster_demand", TargetType.AVERAGE_VALUE, 0.35, signal="cpu"),
         )
         api.delete("HorizontalPodAutoscaler", "web", namespace)
-        wait_until(lambda: cluster.scalers(web) == [], what="the end of the HPA")
+        wait_until(lambda: cluster.scalers(web) == [], goal="the end of the HPA")
 
 
 def test_pods_are_timed_until_they_are_ready_and_told_with_their_node_pool(deployed: Deployed, namespace: str) -> None:
@@ -84,7 +84,7 @@ def test_pods_are_timed_until_they_are_ready_and_told_with_their_node_pool(deplo
             started.extend(cluster.started().get(web, ()))
             return len(started) >= 5
 
-        wait_until(ready, what="five pods that are ready")
+        wait_until(ready, goal="five pods that are ready")
     deployed.cluster.kubectl("label", "nodes", *nodes, "agentpool-")
     assert {pod.pool for pod in started} == {"fake"}
     assert all(timedelta(seconds=2) <= pod.took <= timedelta(seconds=9) for pod in started), started  # whole seconds
@@ -95,12 +95,12 @@ def test_a_watch_survives_a_restart_that_forgets_its_version(deployed: Deployed,
     with watched(plane.kubeconfig) as cluster:
         plane.api.create(deployment("web", 1), namespace)
         plane.api.create(deployment("gone", 1), namespace)
-        wait_until(lambda: count(cluster, web) == count(cluster, gone) == 1, what="the Deployments")
+        wait_until(lambda: count(cluster, web) == count(cluster, gone) == 1, goal="the Deployments")
         plane.restart_api_server()
         scale(deployed, namespace, 3)
         plane.api.delete("Deployment", "gone", namespace)
-        wait_until(lambda: count(cluster, web) == 3 and count(cluster, gone) == -1, what="what happened since")
-        wait_until(lambda: not cluster.faults(), what="all collections to be followed")
+        wait_until(lambda: count(cluster, web) == 3 and count(cluster, gone) == -1, goal="what happened since")
+        wait_until(lambda: not cluster.faults(), goal="all collections to be followed")
         assert sum(watch.health.restarts for watch in cluster.watches) > 0
 
 
@@ -139,9 +139,9 @@ def test_a_custom_kind_is_watched_and_scaled_like_a_deployment(
         spec = deployment("web", 2)["spec"]
         rollout = {"apiVersion": f"{ROLLOUTS.group}/{ROLLOUTS.version}", "kind": "Rollout", "metadata": {"name": "web"}}
         plane.kubectl("create", "-f", "-", f"--namespace={namespace}", given=json.dumps(rollout | {"spec": spec}))
-        wait_until(lambda: count(cluster, web) == 2, what="the Rollout")
+        wait_until(lambda: count(cluster, web) == 2, goal="the Rollout")
         plane.kubectl("scale", f"rollouts.{ROLLOUTS.group}/web", "--replicas=5", f"--namespace={namespace}")
-        wait_until(lambda: count(cluster, web) == 5, what="its count")
+        wait_until(lambda: count(cluster, web) == 5, goal="its count")
         (workload,) = cluster.inventory(datetime.now(UTC), ["Rollout"], re.compile(namespace)).workloads
         assert workload.resources.cpu_request == 0.1
     finally:
@@ -263,5 +263,5 @@ def test_what_a_person_does_while_prometheus_is_away_is_not_undone(deployed: Dep
         stands(deployed, namespace, raised, "neutral 30", 30)
         with deployed.cluster.programs.hanging("kube-apiserver"):
             silent = "the API server has not answered lately"
-            wait_until(lambda: silent in served_value(deployed, namespace), what="an error", timeout=30)
-        wait_until(lambda: served_value(deployed, namespace) == "neutral 30", what="the count again")
+            wait_until(lambda: silent in served_value(deployed, namespace), goal="an error", timeout=30)
+        wait_until(lambda: served_value(deployed, namespace) == "neutral 30", goal="the count again")

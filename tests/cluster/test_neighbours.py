@@ -80,13 +80,13 @@ def kind_of(plane: ControlPlane, group: str, version: str, kind: str, plural: st
     path = f"/apis/{group}/{version}"
     # A definition of this name may be left by another test, or still being deleted.
     plane.api.ask("DELETE", f"{DEFINITIONS}/{plural}.{group}")
-    wait_until(lambda: plane.api.ask("POST", DEFINITIONS, definition).is_success, what=f"definition of {kind}")
-    wait_until(lambda: plane.api.ask("GET", f"{path}/{plural}").is_success, what=f"kind {kind}")
+    wait_until(lambda: plane.api.ask("POST", DEFINITIONS, definition).is_success, goal=f"definition of {kind}")
+    wait_until(lambda: plane.api.ask("GET", f"{path}/{plural}").is_success, goal=f"kind {kind}")
     try:
         yield path
     finally:
         plane.api.ask("DELETE", f"{DEFINITIONS}/{plural}.{group}")
-        wait_until(lambda: plane.api.ask("GET", f"{path}/{plural}").status_code == 404, what=f"no kind {kind}")
+        wait_until(lambda: plane.api.ask("GET", f"{path}/{plural}").status_code == 404, goal=f"no kind {kind}")
 
 
 def put(plane: ControlPlane, path: str, kind: tuple[str, ...], namespace: str, spec: Document) -> None:
@@ -120,7 +120,7 @@ def until_refused(leader: ActingReplica, namespace: str, why: str, count: int = 
         code, message = refusal(leader, namespace, count, **fields) or ("", "")
         return code == "owned" and why in message
 
-    wait_until(refused, what=why)
+    wait_until(refused, goal=why)
 
 
 def until_floor(plane: ControlPlane, leader: ActingReplica, namespace: str, count: int) -> None:
@@ -131,7 +131,7 @@ def until_floor(plane: ControlPlane, leader: ActingReplica, namespace: str, coun
         minimum: int = plane.api.read("HorizontalPodAutoscaler", "floored", namespace)["spec"]["minReplicas"]
         return minimum == count
 
-    wait_until(reached, what=f"minReplicas {count}")
+    wait_until(reached, goal=f"minReplicas {count}")
 
 
 @contextmanager
@@ -177,7 +177,7 @@ def meanwhile(leader: ActingReplica, mode: str, id_: WorkloadId, makes: Callable
 
     def made() -> None:
         makes()
-        wait_until(lambda: writer.conflict(id_), what="the neighbour that is watched")
+        wait_until(lambda: writer.conflict(id_), goal="the neighbour that is watched")
 
     before, writer.log = writer.log, Meanwhile(made)
     try:
@@ -187,7 +187,7 @@ def meanwhile(leader: ActingReplica, mode: str, id_: WorkloadId, makes: Callable
 
 
 def until_free(leader: ActingReplica, namespace: str) -> None:
-    wait_until(lambda: refusal(leader, namespace) is None, what="no refusal")
+    wait_until(lambda: refusal(leader, namespace) is None, goal="no refusal")
 
 
 @pytest.mark.parametrize("kind", [VPA, KEDA, None], ids=["VPA", "ScaledObject", "HPA"])
@@ -209,9 +209,9 @@ def test_what_is_made_after_the_look_of_a_cycle_stops_its_write(
             done = leader.cycle(web, 6)["scale"]
         assert (done.writes["raise", "conflict"], log.happens) == (1, None)
         assert "since this cycle began" in str(log.failed)
-        assert replicas(plane.api, "web", web).wanted == 2
+        assert replicas(plane.api, "web", web).desired == 2
         until_refused(leader, web, "VPA web" if kind is VPA else "ScaledObject web" if kind else "HPA web")
-        assert replicas(plane.api, "web", web).wanted == 2
+        assert replicas(plane.api, "web", web).desired == 2
 
 
 def test_a_paused_scaled_object_keeps_its_count_and_its_hpa(
@@ -221,7 +221,7 @@ def test_a_paused_scaled_object_keeps_its_count_and_its_hpa(
     with kind_of(plane, *KEDA) as path:
         put(plane, path, KEDA, web, {"metadata": paused, "scaleTargetRef": {"name": "web"}})
         until_refused(leader, web, "ScaledObject web (paused by autoscaling.keda.sh/paused) scales it")
-        assert replicas(plane.api, "web", web).wanted == 2
+        assert replicas(plane.api, "web", web).desired == 2
 
         plane.api.create(deployment("floored", 1), web)
         plane.api.create(external_hpa("floored", target="1"), web)
@@ -230,7 +230,7 @@ def test_a_paused_scaled_object_keeps_its_count_and_its_hpa(
         until_refused(leader, web, "ScaledObject other (paused by", 4, name="floored")
         until_floor(plane, leader, web, 1)
     until_free(leader, web)
-    assert replicas(plane.api, "web", web).wanted == 6
+    assert replicas(plane.api, "web", web).desired == 6
 
 
 def test_a_vpa_that_writes_requests_holds_the_count_and_one_that_is_off_does_not(
@@ -244,7 +244,7 @@ def test_a_vpa_that_writes_requests_holds_the_count_and_one_that_is_off_does_not
         merge = "application/merge-patch+json"
         plane.api.ask("PATCH", f"{path}/namespaces/{web}/{VPA[3]}/web", off, content_type=merge)
         until_free(leader, web)
-    assert replicas(plane.api, "web", web).wanted == 6
+    assert replicas(plane.api, "web", web).desired == 6
 
 
 def test_what_a_vpa_that_is_off_recommends_is_read_and_is_unknown_without_the_right(
@@ -280,4 +280,4 @@ def test_a_right_that_is_missing_holds_counts_where_the_kind_is_there_and_only_t
             fresh = ActingReplica(plane, parts, SETTINGS)  # the leader's watch of the kind before may not have ended
             until_refused(fresh, web, "verticalpodautoscalers is not known")
         until_free(leader, web)
-    assert replicas(plane.api, "web", web).wanted == 6
+    assert replicas(plane.api, "web", web).desired == 6

@@ -58,14 +58,14 @@ def free(plane: ControlPlane) -> None:
 def web(plane: ControlPlane, namespace: str) -> str:
     """A namespace with a Deployment of two pods."""
     plane.api.create(deployment("web", 2), namespace)
-    wait_until(lambda: replicas(plane.api, "web", namespace).ready == 2, what="two pods")
+    wait_until(lambda: replicas(plane.api, "web", namespace).ready == 2, goal="two pods")
     return namespace
 
 
 @pytest.fixture
 def with_hpa(plane: ControlPlane, web: str) -> str:
     plane.api.create(external_hpa("web", target="1", most=10), web)
-    wait_until(lambda: plane.api.condition(HPA, "web", "AbleToScale", web) != {}, what="the HPA")
+    wait_until(lambda: plane.api.condition(HPA, "web", "AbleToScale", web) != {}, goal="the HPA")
     return web
 
 
@@ -108,17 +108,17 @@ def test_an_outage_that_is_longer_than_the_lease(
         assert first.cycle(with_hpa, 4)["floor"].writes["raise", "written"] == 1
         with outage(plane):
             cut = time.monotonic()
-            wait_until(lambda: not first.actuators.election.leading(), what="the end of the lead")
+            wait_until(lambda: not first.actuators.election.leading(), goal="the end of the lead")
             assert time.monotonic() - cut <= WRITE_SECONDS + 1.0
             effect = first.cycle(with_hpa, 6)["floor"]
             assert effect.writes == {}
             assert effect.failures
-            wait_until(lambda: time.monotonic() > cut + OUTAGE, what="the end of the Lease")
+            wait_until(lambda: time.monotonic() > cut + OUTAGE, goal="the end of the Lease")
             assert first.actuators.election.fault
             assert not second.actuators.election.leading()
         plane.until_answering()
         both = (first, second)
-        wait_until(lambda: any(replica.actuators.election.leading() for replica in both), what="the next leader")
+        wait_until(lambda: any(replica.actuators.election.leading() for replica in both), goal="the next leader")
         assert floors(plane, with_hpa) == [4]
         (leading,) = (replica for replica in both if replica.actuators.election.leading())
 
@@ -126,7 +126,7 @@ def test_an_outage_that_is_longer_than_the_lease(
             """An API server whose store was away answers 429 to lists for a moment."""
             return leading.cycle(with_hpa, 5)["floor"].writes["raise", "written"] == 1
 
-        wait_until(raised, what="the next floor")
+        wait_until(raised, goal="the next floor")
     assert floors(plane, with_hpa) == [4, 5]
     assert plane.api.read(HPA, "web", with_hpa)["metadata"]["annotations"][BEFORE] == "1"
 
@@ -149,8 +149,8 @@ def test_a_token_that_ends_is_said_until_there_is_another(plane: ControlPlane, w
         def refused() -> bool:
             return any("401" in line for line in replica.cycle(with_hpa, 4)["floor"].failures)
 
-        wait_until(refused, what="the refusal")  # the API server believes a token for ten seconds
-        wait_until(lambda: not replica.actuators.election.leading(), what="the end of the lead")
+        wait_until(refused, goal="the refusal")  # the API server believes a token for ten seconds
+        wait_until(lambda: not replica.actuators.election.leading(), goal="the end of the lead")
         assert "401" in replica.actuators.election.fault
         assert replica.cycle(with_hpa, 6)["floor"].writes == {}
         account.replace(rights)
@@ -159,7 +159,7 @@ def test_a_token_that_ends_is_said_until_there_is_another(plane: ControlPlane, w
         def raised() -> bool:
             return bool(replica.cycle(with_hpa, 5)["floor"].writes["raise", "written"])
 
-        wait_until(raised, what="the other token in all clients")
+        wait_until(raised, goal="the other token in all clients")
     assert floors(plane, with_hpa) == [4, 5]
 
 
@@ -198,14 +198,14 @@ def test_a_leader_whose_clock_is_ahead_lowers_no_count_that_it_has_not_looked_at
         ahead = leader(plane, parts, SCALE)
         assert ahead.cycle(web, 3, at=datetime.now(UTC) + SKEW)["scale"].writes == {}
         assert ahead.cycle(web, 3, at=datetime.now(UTC))["scale"].writes == {}  # its clock was set right
-    assert replicas(plane.api, "web", web).wanted == 6
+    assert replicas(plane.api, "web", web).desired == 6
 
 
 def test_a_paused_deployment_is_scaled_and_stays_paused(plane: ControlPlane, scaling: ActingReplica, web: str) -> None:
     """A pause stops roll-outs; its pods carry the load as ever."""
     plane.kubectl("rollout", "pause", "deployment/web", f"--namespace={web}")
     assert scaling.cycle(web, 6)["scale"].writes == {("raise", "written"): 1}
-    wait_until(lambda: replicas(plane.api, "web", web).ready == 6, what="six pods")
+    wait_until(lambda: replicas(plane.api, "web", web).ready == 6, goal="six pods")
     document = plane.api.read("Deployment", "web", web)
     assert document["spec"]["paused"] is True
     assert document["metadata"]["labels"][COUNT_BEFORE] == "2"
@@ -216,14 +216,14 @@ def test_a_deployment_that_is_scaled_to_zero_meanwhile_stays_there(
 ) -> None:
     scaling.cycle(web, 6)
     plane.kubectl("scale", "deployment/web", "--replicas=0", f"--namespace={web}")
-    wait_until(lambda: replicas(plane.api, "web", web).ready == 0, what="what its controller writes, too")
+    wait_until(lambda: replicas(plane.api, "web", web).ready == 0, goal="what its controller writes, too")
     assert scaling.cycle(web, 6)["scale"].writes == {("yield", "written"): 1}
     assert scaling.cycle(web, 8)["scale"].writes == {}
     assert ("ScaleBackedOff", "another client wrote replicas 0; left alone for 1h") in events(plane.api, web)
     rights = f"--kubeconfig={plane.account('forecaster', NAMESPACE)}"
     released = [sys.executable, "-m", "forecaster", "release", f"{web}/web", rights]
     subprocess.run(released, capture_output=True, check=True, timeout=PATIENCE)
-    assert replicas(plane.api, "web", web).wanted == 0
+    assert replicas(plane.api, "web", web).desired == 0
 
 
 def test_a_deployment_that_is_renamed_begins_with_its_owners_count(
@@ -235,7 +235,7 @@ def test_a_deployment_that_is_renamed_begins_with_its_owners_count(
     effect = scaling.cycle(web, 8)["scale"]
     assert (effect.writes, effect.failures) == ({}, ())
     assert not plane.api.has("Deployment", "web", web)
-    assert replicas(plane.api, "shop", web).wanted == 3
+    assert replicas(plane.api, "shop", web).desired == 3
     assert scaling.cycle(web, 5, name="shop")["scale"].writes == {("raise", "written"): 1}
     assert plane.api.read("Deployment", "shop", web)["metadata"]["labels"][COUNT_BEFORE] == "3"
 
@@ -251,7 +251,7 @@ def test_an_hpa_whose_workload_is_renamed_keeps_no_floor_of_it(plane: ControlPla
         effect = replica.cycle(with_hpa, 6)["floor"]
         assert ("raise", "written") not in effect.writes
         assert minimum(plane, with_hpa) <= 4
-        assert replicas(plane.api, "shop", with_hpa).wanted <= 4
+        assert replicas(plane.api, "shop", with_hpa).desired <= 4
         assert replica.cycle(with_hpa, 5, name="shop")["floor"].writes["raise", "written"] == 1
     assert plane.api.read(HPA, "web", with_hpa)["metadata"]["annotations"][BEFORE] == "1"
 

@@ -13,7 +13,7 @@ from forecaster.serving.options import UpstreamOptions
 from tests.support.cluster_serving import GROUP, OWN_GROUP, ClusterServing, autoscaler, known, unknown
 from tests.support.control_plane.authority import Authority
 from tests.support.control_plane.workloads import deployment, replicas
-from tests.support.http_server import Asked, Reply, Running, answering
+from tests.support.http_server import HttpRequest, Reply, Running, answering
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ class OldAdapter(Running):
         port = int(self.url.rsplit(":", 1)[1])
         return UpstreamOptions("localhost", port, str(self.authority.certificate), str(self.token))
 
-    def _respond(self, request: Asked) -> Reply:
+    def _respond(self, request: HttpRequest) -> Reply:
         self.asked.append(request.path)
         proxied = "X-Remote-User" in request.headers
         if not proxied and request.headers.get("Authorization") != "Bearer from-forecaster":
@@ -91,7 +91,7 @@ def test_an_hpa_on_a_metric_of_the_old_adapter_goes_on(
     hpa["spec"]["metrics"] = [QUEUE]
     serving.plane.api.create(deployment("web", 2), namespace)
     serving.plane.api.create(hpa, namespace)
-    serving.until(lambda: desired(serving, namespace) == 7, what="the old adapter's count")
+    serving.until(lambda: desired(serving, namespace) == 7, goal="the old adapter's count")
     assert f"{BASE}/namespaces/{namespace}/queue?labelSelector=of%3Dweb" in old.asked
 
 
@@ -104,9 +104,9 @@ def test_items_of_a_list_are_added_up_and_an_empty_list_is_an_error(
     old.values = ("4", "5")
     serving.plane.api.create(deployment("web", 2), namespace)
     serving.plane.api.create(hpa, namespace)
-    serving.until(lambda: desired(serving, namespace) == 9, what="the sum")
+    serving.until(lambda: desired(serving, namespace) == 9, goal="the sum")
     old.values = ()
-    serving.until(lambda: reason(serving, namespace) == "FailedGetExternalMetric", what="an error")
+    serving.until(lambda: reason(serving, namespace) == "FailedGetExternalMetric", goal="an error")
     assert desired(serving, namespace) == 9
     old.values = ("7",)
 
@@ -118,21 +118,21 @@ def test_while_ours_fails_another_metric_raises_the_count_and_does_not_lower_it(
     serving.abstaining("fail", unknown(namespace, "web", 2))
     serving.plane.api.create(deployment("web", 2), namespace)
     serving.plane.api.create(autoscaler("web", QUEUE), namespace)
-    serving.until(lambda: desired(serving, namespace) == 3, what="the way up by the other metric")
+    serving.until(lambda: desired(serving, namespace) == 3, goal="the way up by the other metric")
     old.values = ("8",)
-    serving.until(lambda: desired(serving, namespace) == 8, what="the way up by the other metric")
+    serving.until(lambda: desired(serving, namespace) == 8, goal="the way up by the other metric")
     before = len(old.asked)
     old.values = ("2",)
-    serving.until(lambda: len(old.asked) > before + 5, what="five more looks")
+    serving.until(lambda: len(old.asked) > before + 5, goal="five more looks")
     assert desired(serving, namespace) == 8
     serving.abstaining("neutral", unknown(namespace, "web", 8))
-    serving.until(lambda: reason(serving, namespace) == "ValidMetricFound", what="neutral")
+    serving.until(lambda: reason(serving, namespace) == "ValidMetricFound", goal="neutral")
     assert desired(serving, namespace) == 8
     old.values = ("7",)
 
 
 def desired(serving: ClusterServing, namespace: str) -> int:
-    return replicas(serving.plane.api, "web", namespace).wanted
+    return replicas(serving.plane.api, "web", namespace).desired
 
 
 def reason(serving: ClusterServing, namespace: str) -> str:
@@ -150,7 +150,7 @@ def test_discovery_lists_both(serving: ClusterServing) -> None:
     def listed() -> set[str]:
         return {resource["name"] for resource in serving.plane.api.get(BASE)["resources"]}
 
-    wait_until(lambda: {"queue", "forecaster_demand"} <= listed(), what="both")
+    wait_until(lambda: {"queue", "forecaster_demand"} <= listed(), goal="both")
 
 
 def test_who_may_not_ask_us_cannot_ask_the_old_adapter_through_us(
@@ -168,7 +168,7 @@ def test_a_group_of_another_service_is_noticed_and_left_alone(serving: ClusterSe
     name = f"v1beta1.{GROUP}"
     before = serving.plane.api.read("APIService", name)["spec"]
     line = f'forecaster_serving_group_owner{{group="{name}",owner="other"}} 1.0'
-    wait_until(lambda: line in serving.metrics(), what="the other owner")
+    wait_until(lambda: line in serving.metrics(), goal="the other owner")
     assert serving.plane.api.read("APIService", name)["spec"] == before
 
 
@@ -183,7 +183,7 @@ def test_our_own_group_answers_while_another_adapter_owns_the_external_metrics(
     with serving.disturbed():
         plane.aggregate(int(old.url.rsplit(":", 1)[1]), old.authority.bundle)
         wait_until(
-            lambda: plane.api.ask("GET", f"/apis/{GROUP}{value}").text.count("queue") == 1, what="the other adapter"
+            lambda: plane.api.ask("GET", f"/apis/{GROUP}{value}").text.count("queue") == 1, goal="the other adapter"
         )
         answer = json.loads(plane.kubectl("get", "--raw", f"/apis/{OWN_GROUP}{value}"))
         assert answer == {**before, "apiVersion": f"{OWN_GROUP}/v1beta1"}

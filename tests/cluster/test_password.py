@@ -136,7 +136,7 @@ def in_place_of_the_pod(deployment: Any, plane: ControlPlane, root: Path) -> Ite
     with (root / "log").open("wb") as log:
         process = subprocess.Popen(command, env=environment, stderr=log)
     try:
-        wait_until(lambda: is_ready(http), what="the first table")
+        wait_until(lambda: is_ready(http), goal="the first table")
         yield root / "var/lib/forecaster"
     finally:
         end(process)

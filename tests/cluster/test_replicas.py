@@ -165,7 +165,7 @@ def plane(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
     api = control_plane.api
     if not api.has("Namespace", SHOP):
         api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SHOP}})
-        wait_until(lambda: api.has("ServiceAccount", "default", SHOP), what="the shop")
+        wait_until(lambda: api.has("ServiceAccount", "default", SHOP), goal="the shop")
     api.put(deployment("web", 2), SHOP)
     api.put(external_hpa("web", target="1", most=12), SHOP)
     control_plane.until_allowed(f"{NAMESPACE}/forecaster", "patch", "horizontalpodautoscalers.autoscaling")
@@ -212,7 +212,7 @@ def processes(plane: ControlPlane, folder: Path, url: str, began: float) -> Iter
             with (folder / name / "log").open("wb") as log:
                 running = subprocess.Popen([*command, str(folder / f"{name}.yaml")], stderr=log, stdout=log)
             started.append(Process(name, folder / name, port, running))
-            wait_until(lambda: started[-1].logged("leads") or started[-1] is not started[0], what="the first leader")
+            wait_until(lambda: started[-1].logged("leads") or started[-1] is not started[0], goal="the first leader")
         yield started, issuer
     finally:
         for process in started:
@@ -232,19 +232,19 @@ def test_a_leader_is_killed_and_the_other_takes_over_with_its_numbers_and_withou
         token = plane.token("horizontal-pod-autoscaler", "kube-system")
         watcher = Watcher(pair, token, issuer.certificate)
         asking = threading.Thread(target=watcher.run)
-        wait_until(lambda: second.logged("started"), what="the second replica")
+        wait_until(lambda: second.logged("started"), goal="the second replica")
         asking.start()
         parts.callback(asking.join)
         parts.callback(watcher.stopped.set)
-        wait_until(lambda: len(second.tables) >= 4, what="four tables", timeout=90.0)
-        wait_until(lambda: bool(floors(plane)), what="a floor", timeout=60.0)
+        wait_until(lambda: len(second.tables) >= 4, goal="four tables", timeout=90.0)
+        wait_until(lambda: bool(floors(plane)), goal="a floor", timeout=60.0)
         killed, dead = datetime.now(UTC), time.monotonic()
         first.kill()
-        wait_until(lambda: second.logged("leads"), what="the next leader")
+        wait_until(lambda: second.logged("leads"), goal="the next leader")
         took = (datetime.now(UTC) - killed).total_seconds()
         last = max(first.tables)
-        wait_until(lambda: max(second.tables) > last + MINUTE, what="tables of the next leader")
-        wait_until(lambda: floors(plane)[-1].at > killed, what="a write of the next leader", timeout=90.0)
+        wait_until(lambda: max(second.tables) > last + MINUTE, goal="tables of the next leader")
+        wait_until(lambda: floors(plane)[-1].at > killed, goal="a write of the next leader", timeout=90.0)
     print(f"from the kill to the next leader: {took:.1f} s; tables {len(first.tables)} and {len(second.tables)}")  # noqa: T201
     assert took < TAKING_OVER
     before = [answer for answer in first.served if answer.at < dead]

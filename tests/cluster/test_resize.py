@@ -71,8 +71,8 @@ def leader(plane: ControlPlane, live: LiveCluster, errors: FakeSource) -> Iterat
 def web(plane: ControlPlane, live: LiveCluster, namespace: str) -> str:
     """A namespace with a Deployment of two pods."""
     plane.api.create(deployment("web", 2), namespace)
-    wait_until(lambda: replicas(plane.api, "web", namespace).ready == 2, what="two pods")
-    wait_until(lambda: len(live_pods(live, namespace)) == 2, what="two pods that are watched")
+    wait_until(lambda: replicas(plane.api, "web", namespace).ready == 2, goal="two pods")
+    wait_until(lambda: len(live_pods(live, namespace)) == 2, goal="two pods that are watched")
     return namespace
 
 
@@ -127,7 +127,7 @@ def test_pods_get_their_size_one_after_the_other_without_a_restart(
     assert [reason for reason, _ in events(plane.api, web)] == ["Resized"]
     soon = leader.cycle(web, 2, at=began + timedelta(minutes=1), sizes=sized(0.3, 128))["resize"]
     assert soon.writes == {}
-    wait_until(lambda: _second(leader, began, web), what="the second pod", timeout=20.0)
+    wait_until(lambda: _second(leader, began, web), goal="the second pod", timeout=20.0)
     assert requests(plane.api, web) == ["300m", "300m"]
     assert [pod["metadata"]["uid"] for pod in pods(plane.api, web)] == names
     assert plane.api.read("Deployment", "web", web)["spec"]["template"]["spec"]["containers"][0]["resources"] == {
@@ -140,7 +140,7 @@ def test_a_pod_that_states_its_resources_as_a_whole_gets_the_sum_of_its_containe
 ) -> None:
     """Pod-level resources: what its containers do not state they do not get."""
     plane.api.create(whole("web"), namespace)
-    wait_until(lambda: len(live_pods(live, namespace)) == 1, what="a pod that is watched")
+    wait_until(lambda: len(live_pods(live, namespace)) == 1, goal="a pod that is watched")
     workload = live.workload(WorkloadId(namespace, "Deployment", "web"))
     assert workload is not None
     assert workload.resources == Resources(0.2, 0.4, 128 * MIB, 256 * MIB)
@@ -150,7 +150,7 @@ def test_a_pod_that_states_its_resources_as_a_whole_gets_the_sum_of_its_containe
     node = f"/api/v1/nodes/{pod['spec']['nodeName']}/status"
     declared = {"status": {"declaredFeatures": [IN_PLACE]}}
     plane.api.ask("PATCH", node, declared, content_type="application/merge-patch+json").raise_for_status()
-    wait_until(lambda: _written(leader, namespace), what="a node that is known to take it")
+    wait_until(lambda: _written(leader, namespace), goal="a node that is known to take it")
     (pod,) = pods(plane.api, namespace)
     assert pod["spec"]["resources"] == {
         "requests": {"cpu": "500m", "memory": "256Mi"},
@@ -238,7 +238,7 @@ def test_a_pod_that_was_resized_by_hand_before_is_watched_and_has_that_size_agai
 ) -> None:
     resized_by_hand(plane.api, web, "150m", 256)
     began = datetime.now(UTC) + timedelta(seconds=1)
-    wait_until(lambda: datetime.now(UTC) > began, what="the next second of managedFields")
+    wait_until(lambda: datetime.now(UTC) > began, goal="the next second of managedFields")
     for minute in range(2):
         leader.cycle(web, 2, at=began + timedelta(minutes=minute), sizes=sized(0.3, 128))
         assert requests(plane.api, web) == ["150m", "300m"]
@@ -251,7 +251,7 @@ def test_a_pod_that_has_proven_its_size_gets_the_next_one(
     plane: ControlPlane, live: LiveCluster, leader: ActingReplica, namespace: str
 ) -> None:
     plane.api.create(deployment("web", 1), namespace)
-    wait_until(lambda: len(live_pods(live, namespace)) == 1, what="a pod that is watched")
+    wait_until(lambda: len(live_pods(live, namespace)) == 1, goal="a pod that is watched")
     began = datetime.now(UTC)
     leader.cycle(namespace, 1, at=began, sizes=sized(0.3, 128))
     settled = leader.cycle(namespace, 1, at=began + timedelta(minutes=20), sizes=sized(0.3, 128))["resize"]
@@ -261,7 +261,7 @@ def test_a_pod_that_has_proven_its_size_gets_the_next_one(
         leader.cycle(namespace, 1, at=began + timedelta(minutes=30), sizes=sized(0.5, 128))
         return requests(plane.api, namespace) == ["500m"]
 
-    wait_until(next_one, what="the next size")
+    wait_until(next_one, goal="the next size")
     released(plane, leader, namespace)
     assert requests(plane.api, namespace) == ["100m"]
 
@@ -279,14 +279,14 @@ def test_a_pod_that_its_finalizer_keeps_for_days_does_not_hold_the_others(
     path = f"/api/v1/namespaces/{web}/pods/{name}/status"
     answer = plane.api.ask("PATCH", path, {"status": unready}, content_type="application/merge-patch+json")
     assert answer.is_success, answer.text
-    wait_until(lambda: len({*live_pods(live, web)} - {name}) == 2, what="its successor")
+    wait_until(lambda: len({*live_pods(live, web)} - {name}) == 2, goal="its successor")
     try:
 
         def next_one() -> bool:
             at = began + timedelta(minutes=5)
             return ("resize", "written") in leader.cycle(web, 2, at=at, sizes=sized(0.3, 128))["resize"].writes
 
-        wait_until(next_one, what="the size of another pod", timeout=20.0)
+        wait_until(next_one, goal="the size of another pod", timeout=20.0)
     finally:
         plane.api.merge("Pod", name, {"metadata": {"finalizers": None}}, web)
 
@@ -306,7 +306,7 @@ def test_settled_pods_have_their_own_size_again_when_the_mode_changes(
 ) -> None:
     began = datetime.now(UTC)
     leader.cycle(web, 2, at=began, sizes=sized(0.3, 128))
-    wait_until(lambda: _second(leader, began, web), what="the second pod", timeout=20.0)
+    wait_until(lambda: _second(leader, began, web), goal="the second pod", timeout=20.0)
     settled = leader.cycle(web, 2, at=began + timedelta(minutes=20), sizes=sized(0.3, 128))["resize"]
     assert settled.writes["settle", "written"] >= 2
     policies = leader.actuators.parts["resize"].policies  # type: ignore[attr-defined]
@@ -402,7 +402,7 @@ def test_a_size_beyond_a_limit_range_is_brought_within_it(plane: ControlPlane, l
     document = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "small"}, "spec": {"limits": limits}}
     plane.kubectl("apply", f"--namespace={web}", "-f-", given=str(document).replace("'", '"'))
     pods = leader.actuators.parts["resize"].pods  # type: ignore[attr-defined]
-    wait_until(lambda: pods.admission()(web).limit_ranges, what="the LimitRange")
+    wait_until(lambda: pods.admission()(web).limit_ranges, goal="the LimitRange")
     effect = leader.cycle(web, 2, sizes=sized(0.3, 128))["resize"]
     assert ("resize", "failed") not in effect.writes
     assert "300m" not in requests(plane.api, web)

@@ -31,9 +31,9 @@ from tests.support.api_objects import in_objects
 from tests.support.control_plane.acting import apply_components
 from tests.support.control_plane.deployed import NAMESPACE, ROOT
 from tests.support.control_plane.workloads import deployment, external_hpa
+from tests.support.decided_records import RecordPublisher
 from tests.support.owner_walk import specs
 from tests.support.recommendations import recommendation
-from tests.support.told import RecordPublisher
 from tests.support.waiting import wait_until
 from tests.unit.resources.test_definitions import CONTRADICTIONS
 
@@ -90,7 +90,7 @@ class Replica:
 
     def cycle(self, namespace: str) -> Inventory:
         """Run one cycle and return its inventory."""
-        wait_until(lambda: not self.writer.sender.sending, what="the statuses of the cycle before")
+        wait_until(lambda: not self.writer.sender.sending, goal="the statuses of the cycle before")
         now = datetime.now(UTC)
         inventory = self.source.inventory(now)
         assert inventory.policies is not None
@@ -115,7 +115,7 @@ def plane(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory)
     apply_components(control_plane, tmp_path_factory.mktemp("resources"), "resources")
     for verb, resource in (("patch", f"{AUTOSCALERS}/status"), ("watch", "predictivepolicies")):
         control_plane.until_allowed(f"{NAMESPACE}/forecaster", verb, f"{resource}.autoscaling.forecaster.dev")
-    wait_until(lambda: served(control_plane, AUTOSCALERS, "predictivepolicies"), what="the definitions")
+    wait_until(lambda: served(control_plane, AUTOSCALERS, "predictivepolicies"), goal="the definitions")
     return control_plane
 
 
@@ -127,7 +127,7 @@ def served(plane: ControlPlane, *plurals: str) -> bool:
 def leader(plane: ControlPlane) -> Iterator[Replica]:
     with ExitStack() as parts:
         replica = Replica(plane, parts)
-        wait_until(replica.fence.valid, what="the Lease")
+        wait_until(replica.fence.valid, goal="the Lease")
         yield replica
 
 
@@ -136,7 +136,7 @@ def web(plane: ControlPlane, leader: Replica, namespace: str) -> WorkloadId:
     """A Deployment of one pod, known to the replica."""
     plane.api.create(deployment("web", 1), namespace)
     id_ = WorkloadId(namespace, "Deployment", "web")
-    wait_until(lambda: leader.cluster.present(id_) is not None, what="the Deployment")
+    wait_until(lambda: leader.cluster.present(id_) is not None, goal="the Deployment")
     return id_
 
 
@@ -168,7 +168,7 @@ def events(plane: ControlPlane, namespace: str) -> list[str]:
 
 def known(replica: Replica, id_: WorkloadId, layers: int) -> None:
     """Wait until the watch has so many layers of a workload."""
-    wait_until(lambda: len(replica.cluster.policies().own.get(id_, ())) == layers, what="the watch of the object")
+    wait_until(lambda: len(replica.cluster.policies().own.get(id_, ())) == layers, goal="the watch of the object")
 
 
 class TestRefused:
@@ -249,16 +249,16 @@ def test_defaults_of_the_platform_count_for_the_workloads_that_they_select(
     policy = {"apiVersion": API_VERSION, "kind": "PredictivePolicy", "metadata": {"name": "publish"}}
     spec = {"mode": "publish", "match": {"namespace": web.namespace, "labels": {"team": "shop-*"}}}
     plane.kubectl("apply", "-f-", given=yaml.safe_dump({**policy, "spec": spec}))
-    wait_until(lambda: bool(leader.cluster.policies().defaults), what="the watch of the object")
+    wait_until(lambda: bool(leader.cluster.policies().defaults), goal="the watch of the object")
     try:
         assert not leader.published(web)
-        wait_until(lambda: policy_row(plane, leader, web) == ["0", "MatchesNothing"], what="the status")
+        wait_until(lambda: policy_row(plane, leader, web) == ["0", "MatchesNothing"], goal="the status")
         plane.kubectl("label", "deployment", "web", f"--namespace={web.namespace}", "team=shop-a")
-        wait_until(lambda: leader.cluster.policies().labels.get(web) == {"team": "shop-a"}, what="the label")
+        wait_until(lambda: leader.cluster.policies().labels.get(web) == {"team": "shop-a"}, goal="the label")
         assert leader.published(web)
-        wait_until(lambda: policy_row(plane, leader, web) == ["1", "PolicyInForce"], what="the status")
+        wait_until(lambda: policy_row(plane, leader, web) == ["1", "PolicyInForce"], goal="the status")
         both = {"MatchesNothing", "PolicyInForce"}
-        wait_until(lambda: both <= set(events(plane, "default")), what="the Events")
+        wait_until(lambda: both <= set(events(plane, "default")), goal="the Events")
         assert [layer.origin for layer in leader.settings.policies.layers(web)] == ["PredictivePolicy publish"]
     finally:
         plane.kubectl("delete", "predictivepolicy", "publish")
@@ -268,7 +268,7 @@ def test_kubectl_shows_what_is_recommended_and_why(plane: ControlPlane, leader: 
     apply(plane, web.namespace, mode="publish")
     known(leader, web, 1)
     leader.cycle(web.namespace)
-    wait_until(lambda: condition(plane, web.namespace, "Ready") == ("True", "PolicyInForce"), what="the status")
+    wait_until(lambda: condition(plane, web.namespace, "Ready") == ("True", "PolicyInForce"), goal="the status")
     head, row = plane.kubectl("get", AUTOSCALERS, f"--namespace={web.namespace}").splitlines()
     assert head.split() == ["NAME", "TARGET", "MODE", "CURRENT", "RECOMMENDED", "PEAK", "FORECAST", "REASON", "AGE"]
     assert row.split()[:-1] == ["web", "web", "publish", "1", "5", "cpu", "1800m", "acting", "forecast"]
@@ -282,16 +282,16 @@ def test_a_status_is_written_once_and_an_event_says_what_changed(
     apply(plane, web.namespace)
     known(leader, web, 1)
     leader.cycle(web.namespace)
-    wait_until(lambda: condition(plane, web.namespace, "Ready")[0] == "True", what="the status")
+    wait_until(lambda: condition(plane, web.namespace, "Ready")[0] == "True", goal="the status")
     version = read(plane, web.namespace)["metadata"]["resourceVersion"]
     leader.cycle(web.namespace)
     leader.cycle(web.namespace)
     assert read(plane, web.namespace)["metadata"]["resourceVersion"] == version
     plane.api.delete("Deployment", "web", web.namespace)
-    wait_until(lambda: leader.cluster.present(web) is None, what="the deletion")
+    wait_until(lambda: leader.cluster.present(web) is None, goal="the deletion")
     leader.cycle(web.namespace)
-    wait_until(lambda: condition(plane, web.namespace, "Ready") == ("False", "TargetNotFound"), what="the status")
-    wait_until(lambda: events(plane, web.namespace) == ["TargetNotFound", "TargetNotFound"], what="the Events")
+    wait_until(lambda: condition(plane, web.namespace, "Ready") == ("False", "TargetNotFound"), goal="the status")
+    wait_until(lambda: events(plane, web.namespace) == ["TargetNotFound", "TargetNotFound"], goal="the Events")
     managers = {
         each["manager"]: each.get("subresource") for each in read(plane, web.namespace)["metadata"]["managedFields"]
     }
@@ -304,7 +304,7 @@ def test_a_policy_that_other_layers_contradict_says_so_and_the_workload_goes_on_
     apply(plane, web.namespace, mode="publish", horizontal={"minReplicas": 0})  # sizing is stated by no layer
     known(leader, web, 1)
     assert not leader.published(web)
-    wait_until(lambda: condition(plane, web.namespace, "Ready") == ("False", "PolicyRefused"), what="the status")
+    wait_until(lambda: condition(plane, web.namespace, "Ready") == ("False", "PolicyRefused"), goal="the status")
     conditions = {each["type"]: each["message"] for each in read(plane, web.namespace)["status"]["conditions"]}
     assert "horizontal.min_replicas is '0': must not be 0" in conditions["Ready"]
 
@@ -339,11 +339,11 @@ def test_under_an_older_definition_the_status_tells_what_that_knows(
         del schema["status"]["properties"]["forecastPeak"], schema["spec"]["properties"]["vertical"]
 
     with redefined(plane, older):
-        wait_until(lambda: not accepted(plane, web.namespace, vertical={}), what="the older definition")
+        wait_until(lambda: not accepted(plane, web.namespace, vertical={}), goal="the older definition")
         apply(plane, web.namespace, mode="publish")
         known(leader, web, 1)
         assert leader.published(web)
-        wait_until(lambda: condition(plane, web.namespace, "Ready") == ("True", "PolicyInForce"), what="the status")
+        wait_until(lambda: condition(plane, web.namespace, "Ready") == ("True", "PolicyInForce"), goal="the status")
 
 
 def test_a_field_of_a_newer_definition_is_named_and_guessed_at_by_nothing(plane: ControlPlane, web: WorkloadId) -> None:
@@ -351,7 +351,7 @@ def test_a_field_of_a_newer_definition_is_named_and_guessed_at_by_nothing(plane:
         schema["spec"]["properties"]["horizontal"]["properties"]["mood"] = {"type": "string"}
 
     with redefined(plane, newer), ExitStack() as parts:
-        wait_until(lambda: accepted(plane, web.namespace, horizontal={"mood": "calm"}), what="the newer definition")
+        wait_until(lambda: accepted(plane, web.namespace, horizontal={"mood": "calm"}), goal="the newer definition")
         replica = Replica(plane, parts)
         known(replica, web, 1)
         assert not replica.published(web)

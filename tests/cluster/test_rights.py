@@ -84,7 +84,7 @@ def requests(deployed: Deployed, tmp_path_factory: pytest.TempPathFactory) -> di
     with deployed.run(prometheus=absent, acting=acting, replicas={"enabled": False}):
         plane.until_available()
         ask_for_a_value(deployed)
-        wait_until(lambda: {"watch", "patch"} <= verbs_of(plane, "forecaster"), what="watches and the Lease")
+        wait_until(lambda: {"watch", "patch"} <= verbs_of(plane, "forecaster"), goal="watches and the Lease")
     with kind_of(plane, *KEDA), kind_of(plane, *VPA):
         raise_and_end_floors(plane)
         scale_and_put_back(plane)
@@ -111,7 +111,7 @@ def ask_for_a_value(deployed: Deployed) -> None:
     """Ask as the HPA controller does, through the API server, and as an account without rights does, by its token."""
     plane = deployed.cluster
     with closing(plane.client(token=plane.token("horizontal-pod-autoscaler", "kube-system"))) as client:
-        wait_until(lambda: client.ask("GET", VALUE).status_code != HTTPStatus.SERVICE_UNAVAILABLE, what="an answer")
+        wait_until(lambda: client.ask("GET", VALUE).status_code != HTTPStatus.SERVICE_UNAVAILABLE, goal="an answer")
     bearer = {"Authorization": f"Bearer {plane.token('default', NAMESPACE)}"}
     for path in ("/metrics", "/api/v1/recommendations"):
         url = f"https://{deployed.address.host}:{deployed.address.port}{path}"
@@ -121,7 +121,7 @@ def ask_for_a_value(deployed: Deployed) -> None:
 def raise_and_end_floors(plane: ControlPlane) -> None:
     """Raise a floor that the service puts back, and one that is left to the CronJob."""
     plane.api.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "rights"}})
-    wait_until(lambda: plane.api.has("ServiceAccount", "default", "rights"), what="the account of the namespace")
+    wait_until(lambda: plane.api.has("ServiceAccount", "default", "rights"), goal="the account of the namespace")
     plane.api.put(deployment("web", 1), "rights")
     plane.api.put(external_hpa("web", target="1", most=10), "rights")
     with ExitStack() as parts:
@@ -153,7 +153,7 @@ def scale_and_put_back(plane: ControlPlane) -> None:
         for kind in ("Deployment", "StatefulSet"):
             effect = replica.cycle("rights", 3, name="worker", kind=kind)["scale"]
             assert effect.writes == {("raise", "written"): 1}
-        wait_until(lambda: ("watch", "scaledobjects") in asked_of(plane), what="the watch of ScaledObjects")
+        wait_until(lambda: ("watch", "scaledobjects") in asked_of(plane), goal="the watch of ScaledObjects")
     assert "rights/worker" in run_release(plane, "release", "--now")
 
 
@@ -161,20 +161,20 @@ def tell_a_status(plane: ControlPlane) -> None:
     """Write the status of a PredictiveAutoscaler, and the Event of a target that is not there."""
     with ExitStack() as parts:
         replica = StatedReplica(plane, parts)
-        wait_until(replica.fence.valid, what="the Lease")
+        wait_until(replica.fence.valid, goal="the Lease")
         apply_autoscaler(plane, "rights", scaleTargetRef={"name": "gone"})
-        wait_until(lambda: bool(replica.cluster.policies().own), what="the watch of the object")
+        wait_until(lambda: bool(replica.cluster.policies().own), goal="the watch of the object")
         replica.cycle("rights")
-        wait_until(lambda: "TargetNotFound" in reasons_of_events(plane, "rights"), what="the Event")
+        wait_until(lambda: "TargetNotFound" in reasons_of_events(plane, "rights"), goal="the Event")
         policy = {"apiVersion": API_VERSION, "kind": DEFAULTS, "metadata": {"name": "rights"}, "spec": {}}
         plane.kubectl("apply", "-f-", given=yaml.safe_dump(policy))
-        wait_until(lambda: bool(replica.cluster.policies().defaults), what="the watch of the object")
+        wait_until(lambda: bool(replica.cluster.policies().defaults), goal="the watch of the object")
 
         def status_written() -> bool:
             replica.cycle("rights")
             return ("patch", "predictivepolicies") in statuses_of(plane)
 
-        wait_until(status_written, what="its status")
+        wait_until(status_written, goal="its status")
         plane.kubectl("delete", "predictivepolicy", "rights")
 
 
@@ -204,10 +204,10 @@ def resize_a_pod(plane: ControlPlane) -> None:
         replica.until_leading()
         written = ("resize", "written")
         wait_until(
-            lambda: written in replica.cycle("rights", 1, name="sized", sizes=size)["resize"].writes, what="a resize"
+            lambda: written in replica.cycle("rights", 1, name="sized", sizes=size)["resize"].writes, goal="a resize"
         )
         followed = {("watch", resource) for resource in ("verticalpodautoscalers", "limitranges", "resourcequotas")}
-        wait_until(lambda: followed <= asked_of(plane), what="their watches")
+        wait_until(lambda: followed <= asked_of(plane), goal="their watches")
 
 
 def evict_a_pod(plane: ControlPlane) -> None:
@@ -217,7 +217,7 @@ def evict_a_pod(plane: ControlPlane) -> None:
     with closing(ApiClient(source)) as client, closing(Followed(ApiClient(source))) as followed:
         running = Resizes(client, lambda owner: owner, followed=followed)
         assert running.nodes()
-        wait_until(lambda: ("watch", "nodes") in asked_of(plane), what="the watch of nodes")
+        wait_until(lambda: ("watch", "nodes") in asked_of(plane), goal="the watch of nodes")
         pod = running.of("rights", name)
         assert pod is not None
         running.write(ResizeWrite(pod, Change.EVICT, {}, "tried"))
@@ -388,7 +388,7 @@ def until(plane: ControlPlane, grant: Granted, *, allowed: bool) -> None:
         answer = plane.api.ask("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", review)
         return bool(answer.json()["status"]["allowed"]) is allowed
 
-    wait_until(decided, what=f"{grant} to be {'allowed' if allowed else 'refused'}")
+    wait_until(decided, goal=f"{grant} to be {'allowed' if allowed else 'refused'}")
 
 
 def test_doctor_names_what_is_missing_and_what_is_not_done_without_it(

@@ -73,7 +73,7 @@ def leader(plane: ControlPlane, live: LiveCluster, errors: FakeSource) -> Iterat
 def deployed(plane: ControlPlane, live: LiveCluster, name: str, namespace: str) -> WorkloadId:
     plane.kubectl("apply", f"--namespace={namespace}", "-f-", given=yaml.safe_dump(deployment(name, 2)))
     id_ = WorkloadId(namespace, "Deployment", name)
-    wait_until(lambda: len(ready(live, id_)) == 2, what="two pods that are watched")
+    wait_until(lambda: len(ready(live, id_)) == 2, goal="two pods that are watched")
     return id_
 
 
@@ -123,11 +123,11 @@ def test_pods_that_restart_after_a_raise_bring_the_count_back_and_a_release_leav
     web = deployed(plane, live, "web", namespace)
     before = stated(plane.api, "Deployment", "web", namespace)
     assert leader.cycle(namespace, 6)["scale"].writes == {("raise", "written"): 1}
-    wait_until(lambda: len(ready(live, web)) == 6, what="six pods that are watched")
+    wait_until(lambda: len(ready(live, web)) == 6, goal="six pods that are watched")
     assert leader.cycle(namespace, 6)["scale"].writes == {}
     crash(plane.api, namespace, 3)
-    wait_until(lambda: taken_back(leader, namespace, "scale"), what="the count to be taken back")
-    assert replicas(plane.api, "web", namespace).wanted == MEASURED
+    wait_until(lambda: taken_back(leader, namespace, "scale"), goal="the count to be taken back")
+    assert replicas(plane.api, "web", namespace).desired == MEASURED
     effect = leader.cycle(namespace, 8)["scale"]
     assert (effect.writes, effect.states["rolled-back"]) == ({}, 1)
     code, why = leader.actuators.refusal(web) or ("", "")
@@ -135,7 +135,7 @@ def test_pods_that_restart_after_a_raise_bring_the_count_back_and_a_release_leav
     (text,) = [message for reason, message in events(plane.api, namespace) if reason == "ScaleRolledBack"]
     assert text.startswith("replicas 6 → 4: worse off since the last change: 3 pods restarted, 0 had before")
     assert released(plane, leader, namespace) == [True]
-    wait_until(lambda: replicas(plane.api, "web", namespace) == (2, 2), what="the owner's pods")
+    wait_until(lambda: replicas(plane.api, "web", namespace) == (2, 2), goal="the owner's pods")
     assert stated(plane.api, "Deployment", "web", namespace) == before
 
 
@@ -151,7 +151,7 @@ def test_errors_after_a_floor_bring_the_owners_minimum_back_which_its_owner_may_
     manifest = external_hpa("api", target="1", most=10)
     apply = ("apply", "--server-side", "--field-manager=owner", f"--namespace={namespace}", "-f-")
     plane.kubectl(*apply, given=yaml.safe_dump(manifest))
-    wait_until(lambda: live.present(api) is not None and bool(live.scalers(api)), what="the HPA that is watched")
+    wait_until(lambda: live.present(api) is not None and bool(live.scalers(api)), goal="the HPA that is watched")
     before = stated(plane.api, HPA, "api", namespace)
     errors.loads = [Load(Workload(api, 2, 2), {HTTP: lambda _: 0.01})]
     began = datetime.now(UTC)
@@ -164,7 +164,7 @@ def test_errors_after_a_floor_bring_the_owners_minimum_back_which_its_owner_may_
         }
 
     assert cycle(0) == {"raise": 1}
-    wait_until(lambda: WATCH in live.scalers(api)[0][1].meta.annotations, what="the floor that is watched")
+    wait_until(lambda: WATCH in live.scalers(api)[0][1].meta.annotations, goal="the floor that is watched")
     errors.loads = [Load(Workload(api, 2, 2), {HTTP: lambda _: 0.2})]
     assert cycle(1) == {"roll-back": 1}
     hpa = plane.api.read(HPA, "api", namespace)
@@ -175,7 +175,7 @@ def test_errors_after_a_floor_bring_the_owners_minimum_back_which_its_owner_may_
     assert text.startswith(
         "minReplicas 4 → 1: worse off since the last change: errors are 0.2, above the limit of 0.05"
     )
-    wait_until(lambda: live.scalers(api)[0][1].spec.bounds.min_replicas == 1, what="the roll back that is watched")
+    wait_until(lambda: live.scalers(api)[0][1].spec.bounds.min_replicas == 1, goal="the roll back that is watched")
     assert cycle(2) == {}
     plane.kubectl(*apply, given=yaml.safe_dump(manifest))
     errors.loads = []

@@ -52,7 +52,7 @@ def leader(plane: ControlPlane) -> Iterator[ActingReplica]:
 def web(plane: ControlPlane, namespace: str) -> str:
     """A namespace with a Deployment of two pods that its owner applied."""
     plane.kubectl("apply", f"--namespace={namespace}", "-f-", given=yaml.safe_dump(deployment("web", 2)))
-    wait_until(lambda: replicas(plane.api, "web", namespace).ready == 2, what="two pods")
+    wait_until(lambda: replicas(plane.api, "web", namespace).ready == 2, goal="two pods")
     return namespace
 
 
@@ -94,7 +94,7 @@ def test_pods_are_there_before_the_load_and_a_release_leaves_no_trace(
 ) -> None:
     before = owners_part(plane.api, web)
     assert leader.cycle(web, 6)["scale"].writes == {("raise", "written"): 1}
-    wait_until(lambda: replicas(plane.api, "web", web).ready == 6, what="six pods")
+    wait_until(lambda: replicas(plane.api, "web", web).ready == 6, goal="six pods")
     metadata = plane.api.read("Deployment", "web", web)["metadata"]
     assert metadata["labels"] == {LABEL: "scaled", BEFORE: "2"}
     assert traces(plane.api, web) == set()
@@ -105,11 +105,11 @@ def test_pods_are_there_before_the_load_and_a_release_leaves_no_trace(
     assert leader.cycle(web, 6)["scale"].writes == {}
     left = release(plane, f"{web}/web", code=1)
     assert left.startswith(f"Deployment {web}/web: left at replicas 6: its owner's 2 would come back at once")
-    assert replicas(plane.api, "web", web).wanted == 6
+    assert replicas(plane.api, "web", web).desired == 6
     shown = release(plane, "--now", "--dry-run", f"{web}/web")
     assert shown.startswith(f"Deployment {web}/web: replicas 2, was 6")
     assert release(plane, "--now", f"{web}/web") == f"Deployment {web}/web: replicas 2, was 6: released by command\n"
-    wait_until(lambda: replicas(plane.api, "web", web) == (2, 2), what="the owner's pods")
+    wait_until(lambda: replicas(plane.api, "web", web) == (2, 2), goal="the owner's pods")
     assert owners_part(plane.api, web) == before
     assert "forecaster" not in managers(plane.api, web)
     assert traces(plane.api, web) == set()
@@ -122,10 +122,10 @@ def test_a_count_is_raised_as_far_as_the_quota_of_its_namespace_goes_and_held_th
     quota = {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "team"}, "spec": hard}
     plane.kubectl("apply", f"--namespace={web}", "-f-", given=yaml.safe_dump(quota))
     counted = f"/api/v1/namespaces/{web}/resourcequotas/team"
-    wait_until(lambda: plane.api.get(counted).get("status", {}).get("used", {}).get("pods") == "2", what="the quota")
+    wait_until(lambda: plane.api.get(counted).get("status", {}).get("used", {}).get("pods") == "2", goal="the quota")
     assert leader.cycle(web, 6)["scale"].writes == {("raise", "written"): 1}
-    wait_until(lambda: replicas(plane.api, "web", web) == (5, 5), what="the pods that fit")
-    wait_until(lambda: plane.api.get(counted)["status"]["used"]["pods"] == "5", what="the quota")
+    wait_until(lambda: replicas(plane.api, "web", web) == (5, 5), goal="the pods that fit")
+    wait_until(lambda: plane.api.get(counted)["status"]["used"]["pods"] == "5", goal="the quota")
     effect = leader.cycle(web, 6)["scale"]
     assert (effect.writes, effect.states["quota"]) == ({}, 1)
     code, why = leader.actuators.refusal(WorkloadId(web, "Deployment", "web")) or ("", "")
@@ -141,7 +141,7 @@ def test_what_is_not_known_lowers_nothing_and_what_is_known_does_after_five_minu
     leader.cycle(web, 6, at=began)
     for minute, count in enumerate([None, None, 3, 3, 3, 3]):
         leader.cycle(web, count, at=began + timedelta(minutes=minute + 1))
-        assert replicas(plane.api, "web", web).wanted == (6 if minute < 5 else 3)
+        assert replicas(plane.api, "web", web).desired == (6 if minute < 5 else 3)
 
 
 def test_a_second_writer_keeps_its_count_and_is_told_of_it(
@@ -149,17 +149,17 @@ def test_a_second_writer_keeps_its_count_and_is_told_of_it(
 ) -> None:
     leader.cycle(web, 6)
     plane.kubectl("scale", "deployment/web", "--replicas=9", f"--namespace={web}")
-    wait_until(lambda: replicas(plane.api, "web", web).ready == 9, what="what its controller writes, too")
+    wait_until(lambda: replicas(plane.api, "web", web).ready == 9, goal="what its controller writes, too")
     assert leader.cycle(web, 6)["scale"].writes == {("yield", "written"): 1}
     effect = leader.cycle(web, 12)["scale"]
     assert effect.writes == {}
     assert effect.states["second-writer"] >= 1
-    assert replicas(plane.api, "web", web).wanted == 9
+    assert replicas(plane.api, "web", web).desired == 9
     why = "kubectl wrote replicas 9; raised by measured demand alone for 1h"
     assert ("ScaleBackedOff", why) in events(plane.api, web)
     release(plane, f"{web}/web")
     assert owners_part(plane.api, web)["labels"] is None
-    assert replicas(plane.api, "web", web).wanted == 9
+    assert replicas(plane.api, "web", web).desired == 9
 
 
 def test_what_an_hpa_scales_or_a_gitops_tool_applies_is_refused(
@@ -172,7 +172,7 @@ def test_what_an_hpa_scales_or_a_gitops_tool_applies_is_refused(
     tracked = {"metadata": {"labels": {"kustomize.toolkit.fluxcd.io/name": "apps"}}}
     plane.api.merge("Deployment", "web", tracked, web)
     assert leader.cycle(web, 6)["scale"].states["owned"] == 1
-    assert replicas(plane.api, "web", web).wanted == 2
+    assert replicas(plane.api, "web", web).desired == 2
     plane.api.merge("Deployment", "web", {"metadata": {"labels": {"kustomize.toolkit.fluxcd.io/name": None}}}, web)
 
 
@@ -192,8 +192,8 @@ def test_a_deploy_that_states_a_count_leaves_nothing_short_for_longer_than_two_c
     applied_by(plane, web, manager, 2)
     leader.cycle(web, 6)
     wait_until(
-        lambda: leader.cycle(web, 6) is not None and replicas(plane.api, "web", web).wanted == MEASURED,
-        what="what measured demand needs",
+        lambda: leader.cycle(web, 6) is not None and replicas(plane.api, "web", web).desired == MEASURED,
+        goal="what measured demand needs",
     )
     assert plane.api.read("Deployment", "web", web)["metadata"]["labels"][BEFORE] == "2"
 
@@ -207,7 +207,7 @@ def test_what_a_gitops_tool_states_the_count_of_is_refused_at_the_door(
     assert (effect.writes, effect.states["owned"]) == ({}, 1)
     code, why = leader.actuators.refusal(WorkloadId(web, "Deployment", "web")) or ("", "")
     assert (code, f"writes its count (field manager {manager})" in why) == ("owned", True)
-    assert replicas(plane.api, "web", web).wanted == 2
+    assert replicas(plane.api, "web", web).desired == 2
 
 
 def test_an_hpa_that_comes_takes_the_count_over(plane: ControlPlane, leader: ActingReplica, web: str) -> None:
@@ -218,15 +218,15 @@ def test_an_hpa_that_comes_takes_the_count_over(plane: ControlPlane, leader: Act
         """The marks go in one cycle, or in two where the workload's own controller writes at the same moment."""
         return leader.cycle(web, 9)["scale"].writes == {("forget", "written"): 1}
 
-    wait_until(forgotten, what="marks of ours to go")
+    wait_until(forgotten, goal="marks of ours to go")
     assert owners_part(plane.api, web)["labels"] is None
-    assert replicas(plane.api, "web", web).wanted == 6
+    assert replicas(plane.api, "web", web).desired == 6
 
 
 def test_scaled_to_zero_by_hand_it_stays(plane: ControlPlane, leader: ActingReplica, web: str) -> None:
     plane.kubectl("scale", "deployment/web", "--replicas=0", f"--namespace={web}")
     assert leader.cycle(web, 6)["scale"].states["stopped"] == 1
-    assert replicas(plane.api, "web", web).wanted == 0
+    assert replicas(plane.api, "web", web).desired == 0
 
 
 class TestRights:

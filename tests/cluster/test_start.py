@@ -28,7 +28,7 @@ def plane(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
         pytest.skip(absent)
     with ControlPlane(tmp_path_factory.mktemp("start"), services="127.133") as running:
         running.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "shop"}})
-        wait_until(lambda: running.api.has("ServiceAccount", "default", "shop"), what="the account of the namespace")
+        wait_until(lambda: running.api.has("ServiceAccount", "default", "shop"), goal="the account of the namespace")
         running.api.create(deployment("checkout", 1), "shop")
         running.api.create(external_hpa("checkout", target="1"), "shop")
         yield running
@@ -59,7 +59,7 @@ def test_the_lines_of_the_readme_install_it_and_take_it_away(plane: ControlPlane
     lines = lines_of("README.md", "Run it in your cluster")
     install, annotate, *undo = [line for line in lines if is_for(line, program)]
     run(plane, install)
-    wait_until(lambda: replicas(plane.api, "forecaster", NAMESPACE).ready == 1, what="the pod")
+    wait_until(lambda: replicas(plane.api, "forecaster", NAMESPACE).ready == 1, goal="the pod")
     run(plane, annotate)
     assert plane.api.read("HorizontalPodAutoscaler", "checkout", "shop")["metadata"]["annotations"]
     for line in undo:

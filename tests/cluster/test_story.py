@@ -292,7 +292,7 @@ def published(story: Story) -> None:
         return answer.is_success and len(answer.json()["items"]) == 1
 
     for name, _ in story.fleet.names[:: len(story.fleet.demand) // 5]:
-        wait_until(lambda name=name: answered(name), what=f"the demand of {name}")  # type: ignore[misc]
+        wait_until(lambda name=name: answered(name), goal=f"the demand of {name}")  # type: ignore[misc]
 
 
 def floored(story: Story) -> None:
@@ -419,7 +419,7 @@ def at_rest_as_before(story: Story) -> None:
         story.fleet.until_at_rest()
         return not apart(before, counts_in(everything(story.plane)))
 
-    wait_until(rested, what="the counts of this demand")
+    wait_until(rested, goal="the counts of this demand")
     now = counts_in(everything(story.plane))
     assert all(now[name] == count for name, count in before.items() if "/scale-" in name or "/sized-" in name)
     left = [*story.hpas(), *(document for arm in ALONE for document in (*story.deployments(arm), *story.pods(arm)))]

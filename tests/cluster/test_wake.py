@@ -57,13 +57,13 @@ def asleep(serving: ClusterServing, namespace: str) -> str:
     api.create(manifest, namespace)
     until_at(serving, namespace, 0)
     serving.until(
-        lambda: api.condition(HPA, "web", "ScaledToZero", namespace).get("status") == "True", what="the condition"
+        lambda: api.condition(HPA, "web", "ScaledToZero", namespace).get("status") == "True", goal="the condition"
     )
     return namespace
 
 
 def until_at(serving: ClusterServing, namespace: str, count: int) -> None:
-    serving.until(lambda: replicas(serving.plane.api, "web", namespace).wanted == count, what=f"{count} replicas")
+    serving.until(lambda: replicas(serving.plane.api, "web", namespace).desired == count, goal=f"{count} replicas")
 
 
 def test_a_raised_minimum_wakes_it_while_there_is_no_load_and_it_sleeps_again_afterwards(
@@ -87,9 +87,9 @@ def test_while_its_metric_cannot_be_read_the_controller_does_not_follow_from_zer
     failing = "FailedGetExternalMetric"
     serving.until(
         lambda: serving.plane.api.condition(HPA, "web", "ScalingActive", asleep).get("reason") == failing,
-        what="the failing metric",
+        goal="the failing metric",
     )
-    assert replicas(serving.plane.api, "web", asleep).wanted == 0
+    assert replicas(serving.plane.api, "web", asleep).desired == 0
     demand(serving, asleep, 0.0, 0)
     until_at(serving, asleep, 3)
 
@@ -104,8 +104,8 @@ def test_a_target_that_a_person_scaled_to_zero_stays_there(
     api.create(manifest, asleep)
     serving.until(
         lambda: api.condition(HPA, "by-hand", "ScalingActive", asleep).get("reason") == "ScalingDisabled",
-        what="an HPA that is off",
+        goal="an HPA that is off",
     )
     leader.cycle(asleep, 3)
     until_at(serving, asleep, 3)
-    assert replicas(api, "by-hand", asleep).wanted == 0
+    assert replicas(api, "by-hand", asleep).desired == 0

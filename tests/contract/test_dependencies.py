@@ -1,4 +1,4 @@
-"""pyproject.toml declares what is imported, and nothing else."""
+"""pyproject.toml declares every imported package, and nothing else."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ MODULES = {
 @cache
 def project() -> dict[str, list[str]]:
     """Modules of the hard dependencies under "", and of each extra under its name."""
-    found = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    project_table = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     return {
         name: [*map(module, lines)]
-        for name, lines in {"": found["dependencies"], **found["optional-dependencies"]}.items()
+        for name, lines in {"": project_table["dependencies"], **project_table["optional-dependencies"]}.items()
     }
 
 
@@ -42,12 +42,12 @@ def module(requirement: str) -> str:
 @cache
 def imported() -> dict[str, str]:
     """Third-party modules that the packages import, anywhere in a file, with one file each."""
-    found: dict[str, str] = {}
+    modules: dict[str, str] = {}
     for path in (path for package in sorted(OURS) for path in (ROOT / package).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             for name in names(node):
-                found.setdefault(name.split(".")[0], str(path.relative_to(ROOT)))
-    return {name: where for name, where in found.items() if name not in OURS | sys.stdlib_module_names}
+                modules.setdefault(name.split(".")[0], str(path.relative_to(ROOT)))
+    return {name: where for name, where in modules.items() if name not in OURS | sys.stdlib_module_names}
 
 
 def names(node: ast.AST) -> list[str]:
@@ -66,19 +66,21 @@ def test_what_is_imported_is_declared() -> None:
     assert {name: where for name, where in imported().items() if name not in at_run_time} == {}
 
 
-def test_the_wheel_takes_no_name_but_ours() -> None:
-    """What is built is read as the builder reads it: a slip in pyproject.toml shows here, before anything is built."""
+def test_the_wheel_takes_no_name_but_our_two() -> None:
+    """The list of files is the builder's own: a slip in pyproject.toml shows here, before anything is built."""
     tops = {Path(file.distribution_path).parts[0] for file in WheelBuilder(str(ROOT)).recurse_included_files()}
     assert tops == {"forecaster", "forecaster_models"}
 
 
 def test_a_program_begins_below_everything_that_it_calls() -> None:
-    """`if __name__ == "__main__"` is the last statement: what stands below it does not exist yet when it runs."""
+    """`if __name__ == "__main__"` is the last statement: a definition below it does not exist yet when it runs."""
     bodies = {file: ast.parse(file.read_text(encoding="utf-8")).body for file in (ROOT / "forecaster").rglob("*.py")}
-    begins = {file: [place for place, one in enumerate(body) if is_main(one)] for file, body in bodies.items()}
+    begins = {
+        file: [place for place, statement in enumerate(body) if is_main(statement)] for file, body in bodies.items()
+    }
     assert sum(map(bool, begins.values())) >= 3
     assert [file.name for file, places in begins.items() if places and places != [len(bodies[file]) - 1]] == []
 
 
-def is_main(one: ast.stmt) -> bool:
-    return isinstance(one, ast.If) and "__name__" in ast.unparse(one.test)
+def is_main(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.If) and "__name__" in ast.unparse(statement.test)

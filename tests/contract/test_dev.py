@@ -18,7 +18,7 @@ def shell(folder: Path, *words: str) -> str:
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """The script beside an environment in which everything is installed; Jupyter says what it is asked to open."""
+    """Copy the script beside an environment in which everything is installed; Jupyter prints the files to open."""
     for name in ("dev", "pyproject.toml", LOCK):
         shutil.copy(ROOT / name, tmp_path / name)
     programs = tmp_path / ".venv" / "bin"
@@ -53,7 +53,7 @@ def test_all_tests_run_also_where_some_fail_and_each_failure_counts(clone: Path,
     others, *cluster = done.stdout.splitlines()
     assert "-m not cluster -q" in others, "printed first"
     assert all("-m cluster" in line for line in cluster)
-    assert len(cluster) == (1 if fails == "-m cluster tests/cluster" else 2), "the days follow what passed"
+    assert len(cluster) == (1 if fails == "-m cluster tests/cluster" else 2), "the days follow the tests that passed"
     assert int(others.split()[-1]) > int(cluster[0].split()[-1]), "they give way"
 
 

@@ -37,7 +37,7 @@ FOUND_BY_README = {
     "where an HPA's answer comes from": "external.metrics.k8s.io",
     "a cycle on one screen": "\n    def run(",
 }
-"""Rows of the table "Where to find", and what the file that each one names has to hold."""
+"""Rows of the table "Where to find", and a text that the named file has to hold."""
 METRIC = re.compile(r"[\"'](forecaster_[a-z_]+)[\"']")
 EVENT = re.compile(r"(?:log\.(?:info|warning|error|exception|debug)|\.note)\(\s*\"([a-z_]+)\"")
 
@@ -54,7 +54,7 @@ def sources() -> tuple[str, ...]:
 
 @cache
 def anchors(page: Path) -> set[str]:
-    """Of the headings of a page, as GitHub makes them."""
+    """Anchors of the headings of a page, as GitHub makes them."""
     heads = re.findall(
         r"^#+ (.*)$", re.sub(r"^```.*?^```", "", page.read_text(), flags=re.MULTILINE | re.DOTALL), re.MULTILINE
     )

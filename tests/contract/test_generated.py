@@ -1,4 +1,4 @@
-"""What of deploy/ is made is as it would be made now."""
+"""Generated files of deploy/ are up to date."""
 
 from __future__ import annotations
 

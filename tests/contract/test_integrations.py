@@ -1,4 +1,4 @@
-"""What every integration promises: it says the number that was decided, and the same one as all others."""
+"""Every integration promises to give the number that was decided, the same one as all others."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from forecaster.vertical.sizing.containers import NO_SIZING
 from forecaster.vertical.sizing.pod import size
 from tests.support.asgi import Client
 from tests.support.builders import NO_SAMPLE, hpa, minutes, outlooks, workload
+from tests.support.decided_records import RecordPublisher
 from tests.support.horizontal import NOTHING_BEFORE, recommended_before
 from tests.support.one_row import Subject, decide_one, inputs_of_one
 from tests.support.published import FleetOfOne
 from tests.support.recommendations import NOON
-from tests.support.told import RecordPublisher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -57,13 +57,13 @@ BY_DEMAND = workload(
 
 
 class Story(NamedTuple):
-    """One decision: what is seen, and by which rules."""
+    """One decision: its outlooks, and its rules."""
 
-    seen: Mapping[Any, SignalForecast]
+    outlooks: Mapping[Any, SignalForecast]
     horizontal: Mapping[str, Any] = {}
     mode: str = "publish"
     abstain: str = "auto"
-    of: Workload = BY_DEMAND
+    workload: Workload = BY_DEMAND
     state: State = NOTHING_BEFORE
     gate: Gate | None = None
 
@@ -79,15 +79,17 @@ class Story(NamedTuple):
 
     def decided(self) -> FleetOfOne:
         rules = self.policy.horizontal
-        one, _ = decide_one(self.of, self.seen, rules, self.state, NOON, gate=self.gate)
+        record, _ = decide_one(self.workload, self.outlooks, rules, self.state, NOON, gate=self.gate)
         shut = "learning: no days yet" if self.gate and rules.gate else ""
-        subject = Subject(self.of, rules, self.seen, shut)
-        one = replace(one, resources=size(self.of, NO_SIZING, self.policy.vertical))
-        return FleetOfOne(one, decide_columns(inputs_of_one(subject, NOON), self.state, NOON.timestamp())[0], subject)
+        subject = Subject(self.workload, rules, self.outlooks, shut)
+        record = replace(record, resources=size(self.workload, NO_SIZING, self.policy.vertical))
+        return FleetOfOne(
+            record, decide_columns(inputs_of_one(subject, NOON), self.state, NOON.timestamp())[0], subject
+        )
 
 
 class Received:
-    """What leaves the process in one cycle."""
+    """Numbers that leave the process in one cycle."""
 
     def receive(self, cycle: OfferedCycle) -> None:
         self.cycle = cycle
@@ -135,7 +137,7 @@ class _Context:
 
 
 def keda_scaler(offered: Offered, metric: str) -> float | None:
-    """As KEDA's operator asks over gRPC."""
+    """Read the number as KEDA's operator does over gRPC."""
     metadata = {"metric": metric.removeprefix("forecaster_"), "workload": "web"}
     metadata |= {"signal": "cpu", "target": str(POD)} if metric == DEMAND else {}
     service = ScalerService(TriggerValues(offered.reader, lambda: NOW, None))
@@ -148,7 +150,7 @@ def keda_scaler(offered: Offered, metric: str) -> float | None:
 
 
 def rest(offered: Offered, metric: str) -> float | None:
-    """As KEDA's metrics-api trigger reads it."""
+    """Read the number as KEDA's metrics-api trigger does."""
     signal = "?signal=cpu" if metric == DEMAND else ""
     answer = offered.client.get(f"{WEB}/metrics/{metric}/forecast{signal}")
     return float(answer.json()["value"]) if answer.status_code == 200 else None
@@ -161,20 +163,20 @@ def rest_beside(offered: Offered, metric: str) -> float | None:
 
 
 def gauge(offered: Offered, metric: str) -> float | None:
-    """As KEDA's Prometheus trigger reads it."""
+    """Read the number as KEDA's Prometheus trigger does."""
     families = text_string_to_metric_families(offered.client.get("/metrics").text)
-    found = [one.value for family in families if family.name == metric for one in family.samples]
-    return found[0] if found else None
+    values = [sample.value for family in families if family.name == metric for sample in family.samples]
+    return values[0] if values else None
 
 
 def remote_write(offered: Offered, metric: str) -> float | None:
     samples = samples_of(offered.remote.cycle, RemoteWriteSettings(), ForecastInstants())
-    return next((one.value for one in samples if one.labels[0] == ("__name__", metric)), None)
+    return next((sample.value for sample in samples if sample.labels[0] == ("__name__", metric)), None)
 
 
 def watermark(offered: Offered, metric: str) -> float | None:
-    asked = {"targetRef": {"kind": "Deployment", "name": "web", "namespace": "shop"}}
-    answer = offered.client.post("/api/v1/recommenders/watermark", json.dumps(asked).encode()).json()
+    request = {"targetRef": {"kind": "Deployment", "name": "web", "namespace": "shop"}}
+    answer = offered.client.post("/api/v1/recommenders/watermark", json.dumps(request).encode()).json()
     return float(answer["targetReplicas"]) if "targetReplicas" in answer else None
 
 
@@ -188,7 +190,7 @@ def kapacity(offered: Offered, metric: str) -> float | None:
 
 
 class Integration(NamedTuple):
-    """How a number is read, and which ones there are."""
+    """Function that reads a number, and the metrics that an integration has."""
 
     read: Callable[[Offered, str], float | None]
     metrics: tuple[str, ...] = METRICS
@@ -213,12 +215,12 @@ EVENT = {"name": "sale", "start": NOON - minutes(10), "end": NOON + minutes(50)}
 
 
 class Numbers(NamedTuple):
-    """What every integration has to say: None where the number is not known or not offered."""
+    """Numbers that every integration has to give: None where the number is not known or not offered."""
 
     demand: float | None
     replicas: float | None
     floor: float | None
-    kept: tuple[str, ...] = ()
+    stored: tuple[str, ...] = ()
     """Metrics whose number keeps a count, which is nothing to be stored."""
 
 
@@ -236,7 +238,7 @@ STORIES = {
     "the policy observes": (Story(outlooks(cpu=8.0, cpu_ahead=2.0), mode="observe"), Numbers(None, None, None)),
     "the workload is frozen": (
         Story(outlooks(cpu=12.0, cpu_ahead=14.0), {"events": [{**EVENT, "freeze": True}]}),
-        Numbers(6 * POD, 6, 6, kept=(DEMAND,)),
+        Numbers(6 * POD, 6, 6, stored=(DEMAND,)),
     ),
     "the blast radius holds the forecast": (
         Story(outlooks(cpu=2.1, cpu_ahead=14.0), {"surge": 1.0}),
@@ -262,7 +264,7 @@ STORIES = {
         ),
         Numbers(31.5, 90, 90),
     ),
-    "nothing was ever known": (Story(outlooks(cpu=NO_SAMPLE)), Numbers(6 * POD, 6, 6, kept=METRICS)),
+    "nothing was ever known": (Story(outlooks(cpu=NO_SAMPLE)), Numbers(6 * POD, 6, 6, stored=METRICS)),
     "nothing was ever known, and that is an error": (
         Story(outlooks(cpu=NO_SAMPLE), abstain="fail"),
         Numbers(None, None, None),
@@ -271,11 +273,11 @@ STORIES = {
 
 
 @pytest.mark.parametrize("name", INTEGRATIONS)
-@pytest.mark.parametrize("told", STORIES)
-def test_it_says_what_was_decided(told: str, name: str, tmp_path: Path) -> None:
-    story, expected = STORIES[told]
+@pytest.mark.parametrize("title", STORIES)
+def test_it_gives_the_number_that_was_decided(title: str, name: str, tmp_path: Path) -> None:
+    story, expected = STORIES[title]
     integration, offered = INTEGRATIONS[name], Offered(tmp_path, story)
     for metric in integration.metrics:
-        said, number = integration.read(offered, metric), expected[METRICS.index(metric)]
-        left_out = integration.stores and metric in expected.kept
-        assert said == (None if left_out or number is None else pytest.approx(number, abs=1e-3)), metric
+        answer, number = integration.read(offered, metric), expected[METRICS.index(metric)]
+        left_out = integration.stores and metric in expected.stored
+        assert answer == (None if left_out or number is None else pytest.approx(number, abs=1e-3)), metric

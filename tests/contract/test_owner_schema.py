@@ -1,4 +1,4 @@
-"""Everything that an owner can write into a PredictiveAutoscaler is bounded: by the API server, and at reading."""
+"""All values that an owner can write into a PredictiveAutoscaler are bounded: by the API server, and at reading."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def leaves(schema: dict[str, Any], path: str = "spec") -> Iterator[tuple[str, di
 
 
 def bounded(schema: dict[str, Any]) -> bool:
-    """Whether the API server refuses what is too long, too many or too large."""
-    kind, rules = schema.get("type"), [one["rule"] for one in schema.get("x-kubernetes-validations", ())]
+    """Whether the API server refuses values that are too long, too many or too large."""
+    kind, rules = schema.get("type"), [validation["rule"] for validation in schema.get("x-kubernetes-validations", ())]
     if kind == "array":
         return "maxItems" in schema
     if kind == "integer":
@@ -50,7 +50,7 @@ def test_the_api_server_bounds_it(path: str, schema: dict[str, Any]) -> None:
 
 
 def numbers(section: type[BaseModel], before: str = "") -> Iterator[tuple[str, list[object]]]:
-    """Every number and duration of a policy by its path, with what is said of it."""
+    """Yield every number and duration of a policy by its path, with the bounds of its field."""
     for name, field in section.model_fields.items():
         kinds = value_types(field.annotation)
         for kind in kinds:
@@ -65,6 +65,6 @@ NUMBERS = dict(numbers(Policy))
 
 @pytest.mark.parametrize(("path", "notes"), NUMBERS.items(), ids=NUMBERS)
 def test_reading_bounds_it(path: str, notes: list[object]) -> None:
-    """Also where a definition of another version let it in, and in annotations."""
-    said = " ".join(map(repr, notes))
-    assert "Le(" in said or "Lt(" in said or "le=" in said, f"policy.{path} has no upper bound"
+    """Reading refuses it also where a definition of another version let it in, and in annotations."""
+    bounds = " ".join(map(repr, notes))
+    assert "Le(" in bounds or "Lt(" in bounds or "le=" in bounds, f"policy.{path} has no upper bound"

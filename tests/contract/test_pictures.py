@@ -1,4 +1,4 @@
-"""The pictures of the dashboard in the documents are those of the program as it is."""
+"""The pictures of the dashboard in the documents show the present program."""
 
 from __future__ import annotations
 

@@ -43,12 +43,29 @@ UNFINISHED = (
     "How ",
 )
 """Beginnings of a docstring that only its neighbours explain."""
+FOLDERS = (
+    "benchmarks",
+    "deploy",
+    "forecaster",
+    "models",
+    "notebooks",
+    "tests/browser",
+    "tests/contract",
+    "tests/notebooks",
+    "tests/oracles",
+    "tests/property",
+    "tests/support",
+    "tests/unit/benchmarks",
+    "tests/unit/deploy",
+    "tests/vectors",
+)
+"""Folders that are written in plain words."""
 
 
 @pytest.fixture(scope="module")
 def trees() -> dict[Path, ast.Module]:
-    """Every module of forecaster and models, parsed."""
-    paths = (path for top in ("forecaster", "models") for path in (ROOT / top).rglob("*.py"))
+    """Every module of the folders, parsed."""
+    paths = (path for folder in FOLDERS for path in (ROOT / folder).rglob("*.py"))
     return {path.relative_to(ROOT): ast.parse(path.read_text(encoding="utf-8")) for path in paths}
 
 

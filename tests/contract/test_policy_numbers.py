@@ -48,8 +48,8 @@ def inside(number: PolicyNumber) -> float:
 
 def spelt(number: PolicyNumber, value: float) -> Any:
     """The number as settings files have it."""
-    found = number.value(value)
-    return duration_text(found) if isinstance(found, timedelta) else found
+    native = number.value(value)
+    return duration_text(native) if isinstance(native, timedelta) else native
 
 
 def stated(number: PolicyNumber, value: float) -> Policy:
@@ -77,10 +77,10 @@ def test_a_number_out_of_its_range_is_impossible_in_its_column(name: str) -> Non
 def test_an_annotation_states_it(number: PolicyNumber) -> None:
     value = inside(number)
     name = f"forecaster.dev/{number.name.replace('_', '-')}"
-    found = annotated({name: str(spelt(number, value))}, "HPA shop/web")
-    assert found.faults == ()
-    assert found.layer is not None
-    policy = Policy.model_validate(found.layer.policy)
+    annotations = annotated({name: str(spelt(number, value))}, "HPA shop/web")
+    assert annotations.faults == ()
+    assert annotations.layer is not None
+    policy = Policy.model_validate(annotations.layer.policy)
     assert getattr(policy.horizontal, number.name) == number.value(value)
 
 

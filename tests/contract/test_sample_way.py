@@ -1,4 +1,4 @@
-"""How many of our modules the service imports, and how many one sample passes on its way to an HPA.
+"""Count the modules of ours that the service imports, and those that one sample passes on its way to an HPA.
 
 The way is counted by a profiler on the service as `forecaster run` composes it: one steady cycle over one workload,
 and one answer of the external metrics API from the table that the cycle published. A module counts when a function of
@@ -51,23 +51,23 @@ def test_a_sample_passes_few_modules(tmp_path: Path) -> None:
 
 def test_the_service_imports_few_modules_and_no_command_but_its_own() -> None:
     names = subprocess.run([sys.executable, "-c", RUN], capture_output=True, text=True, check=True).stdout.split()
-    ours = {name for name in names if name.partition(".")[0] in {"forecaster", "models"}}
-    assert len(ours) <= MOST_IMPORTED
-    commands = {name for name in ours if name.startswith("forecaster.cli.")}
+    own = {name for name in names if name.partition(".")[0] in {"forecaster", "models"}}
+    assert len(own) <= MOST_IMPORTED
+    commands = {name for name in own if name.startswith("forecaster.cli.")}
     assert commands == {"forecaster.cli.run", "forecaster.cli.options", "forecaster.cli.streams"}
-    assert "forecaster.replay.engine" not in ours
+    assert "forecaster.replay.engine" not in own
 
 
 @contextmanager
 def called_modules() -> Iterator[set[str]]:
     """Files of forecaster and models in which a function is called while the block lasts, in every thread."""
     files: set[str] = set()
-    ours = (str(ROOT / "forecaster"), str(ROOT / "models"))
+    own = (str(ROOT / "forecaster"), str(ROOT / "models"))
 
     def profile(frame: FrameType, event: str, _: object) -> None:
         name = frame.f_code.co_filename
         # The body of a module that is imported meanwhile is no call on the way.
-        if event == "call" and name.startswith(ours) and frame.f_code.co_name != "<module>":
+        if event == "call" and name.startswith(own) and frame.f_code.co_name != "<module>":
             files.add(str(Path(name).relative_to(ROOT)))
 
     threading.setprofile(profile)

@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("host", ["10.0.0.1", "fd00::1", "api.internal"])
-def test_the_official_loader_finds_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str) -> None:
+def test_the_official_loader_reads_the_same_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, host: str
+) -> None:
     environment = {"KUBERNETES_SERVICE_HOST": host, "KUBERNETES_SERVICE_PORT": "6443"}
     for name, value in environment.items():
         monkeypatch.setenv(name, value)
@@ -24,9 +26,9 @@ def test_the_official_loader_finds_the_same(tmp_path: Path, monkeypatch: pytest.
     ca.write_text("PEM")
     official = Configuration()
     InClusterConfigLoader(str(token), str(ca), environ=environment).load_and_set(official)
-    ours = in_cluster(tmp_path)
-    assert (ours.server, ours.ca_file) == (official.host, official.ssl_ca_cert)
-    assert ours.headers()["Authorization"].lower() == official.api_key["BearerToken"]
+    loaded = in_cluster(tmp_path)
+    assert (loaded.server, loaded.ca_file) == (official.host, official.ssl_ca_cert)
+    assert loaded.headers()["Authorization"].lower() == official.api_key["BearerToken"]
 
 
 def test_the_files_are_where_the_official_loader_looks() -> None:

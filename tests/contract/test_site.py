@@ -34,9 +34,9 @@ def reference() -> ModuleType:
 def test_every_setting_is_in_the_reference_with_default_and_meaning(reference: ModuleType) -> None:
     page = reference.settings_page()
     assert len(list(setting_rows())) > 100
-    for one in setting_rows():
-        assert f"| `{one.name}` |" in page
-        assert not one.section or f"## {one.section}\n" in page
+    for row in setting_rows():
+        assert f"| `{row.name}` |" in page
+        assert not row.section or f"## {row.section}\n" in page
     assert "| `quantile` | `0.9` | " in page
 
 

@@ -35,7 +35,7 @@ OWN_TESTS = {
 }
 """Pages whose blocks are tried as a whole, with the things that they are about."""
 ALL = list(snippets())
-OURS = [one for one in ALL if one.page.name not in OWN_TESTS and one.marker is None]
+OURS = [snippet for snippet in ALL if snippet.page.name not in OWN_TESTS and snippet.marker is None]
 COMMAND = re.compile(r"^(?:\$ )?(?:[A-Z_]+=\S+ )*(?:kubectl )?forecaster (.+?)(?:\s+#.*|\s+[>|].*)?$")
 IN_PROSE = re.compile(r"`(?:kubectl )?forecaster ((?!--)[^`\n{]+?) ?…?`")
 """A command within a sentence; those that only show a version or install completion are options."""
@@ -43,29 +43,31 @@ FILES = ("cluster.json", "demand.csv", "hpa.yaml", "settings.yaml", "tuned.yaml"
 """Files that commands of the documents name; the command line asks whether they are there."""
 
 
-def is_settings(one: Snippet) -> bool:
-    if one.language not in {"", "yaml"}:
+def is_settings(snippet: Snippet) -> bool:
+    if snippet.language not in {"", "yaml"}:
         return False
     try:
-        value = yaml.safe_load(one.text)
+        value = yaml.safe_load(snippet.text)
     except yaml.YAMLError:
         return False
     return isinstance(value, dict) and set(value) <= set(Settings.model_fields)
 
 
-def commands(one: Snippet) -> list[str]:
-    text = re.sub(r"\\\n\s*", " ", one.text)
+def commands(snippet: Snippet) -> list[str]:
+    text = re.sub(r"\\\n\s*", " ", snippet.text)
     lines = [line for line in text.splitlines() if line.strip()]
-    shown = [line for line in lines if line.startswith("$ ")] if one.language == "console" else lines
+    shown = [line for line in lines if line.startswith("$ ")] if snippet.language == "console" else lines
     return (
-        [found[1] for line in shown if (found := COMMAND.match(line))] if one.language in {"", "sh", "console"} else []
+        [match[1] for line in shown if (match := COMMAND.match(line))]
+        if snippet.language in {"", "sh", "console"}
+        else []
     )
 
 
-def tried_as(one: Snippet) -> str:
-    if one.language == "python":
+def tried_as(snippet: Snippet) -> str:
+    if snippet.language == "python":
         return "python"
-    return "settings" if is_settings(one) else "commands" if commands(one) else "nothing"
+    return "settings" if is_settings(snippet) else "commands" if commands(snippet) else "nothing"
 
 
 @pytest.fixture
@@ -76,16 +78,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("one", OURS, ids=lambda one: one.name)
-def test_every_block_is_of_a_kind_that_is_tried_or_says_why_not(one: Snippet) -> None:
-    assert tried_as(one) != "nothing", f"{one.name}: put <!-- run by PATH --> or <!-- not run: WHY --> above it"
+@pytest.mark.parametrize("snippet", OURS, ids=lambda snippet: snippet.name)
+def test_every_block_is_of_a_kind_that_is_tried_or_says_why_not(snippet: Snippet) -> None:
+    assert tried_as(snippet) != "nothing", f"{snippet.name}: put <!-- run by PATH --> or <!-- not run: WHY --> above it"
 
 
 @pytest.mark.usefixtures("folder")
-@pytest.mark.parametrize("one", [one for one in OURS if tried_as(one) == "commands"], ids=lambda one: one.name)
-def test_the_command_line_takes_every_command(one: Snippet) -> None:
+@pytest.mark.parametrize(
+    "snippet", [snippet for snippet in OURS if tried_as(snippet) == "commands"], ids=lambda snippet: snippet.name
+)
+def test_the_command_line_takes_every_command(snippet: Snippet) -> None:
     root = typer.main.get_command(app)
-    for line in commands(one):
+    for line in commands(snippet):
         _parsed(root, shlex.split(line))
 
 
@@ -98,27 +102,31 @@ def test_the_command_line_takes_what_sentences_alerts_and_messages_name(where: P
     named = {line for text in texts for line in IN_PROSE.findall(text)}
     assert len(named) > 2
     for line in sorted(named):
-        with suppress(click.MissingParameter):  # a sentence names a command without what it is about
+        with suppress(click.MissingParameter):  # a sentence names a command without its arguments
             _parsed(typer.main.get_command(app), shlex.split(line))
 
 
 def _parsed(command: click.Command, words: list[str]) -> None:
     """Names and options are there; nothing runs."""
     if isinstance(command, click.Group) and words:
-        name, found, rest = command.resolve_command(click.Context(command), words)
-        assert found is not None, name
-        _parsed(found, rest)
+        name, subcommand, rest = command.resolve_command(click.Context(command), words)
+        assert subcommand is not None, name
+        _parsed(subcommand, rest)
     elif not isinstance(command, click.Group):
         command.make_context(command.name, words)
 
 
-@pytest.mark.parametrize("one", [one for one in OURS if tried_as(one) == "settings"], ids=lambda one: one.name)
-def test_settings_are_valid(one: Snippet) -> None:
-    parse(yaml.safe_load(one.text), one.name)
+@pytest.mark.parametrize(
+    "snippet", [snippet for snippet in OURS if tried_as(snippet) == "settings"], ids=lambda snippet: snippet.name
+)
+def test_settings_are_valid(snippet: Snippet) -> None:
+    parse(yaml.safe_load(snippet.text), snippet.name)
 
 
-@pytest.mark.parametrize("one", [one for one in OURS if tried_as(one) == "python"], ids=lambda one: one.name)
-def test_python_runs(one: Snippet) -> None:
+@pytest.mark.parametrize(
+    "snippet", [snippet for snippet in OURS if tried_as(snippet) == "python"], ids=lambda snippet: snippet.name
+)
+def test_python_runs(snippet: Snippet) -> None:
     whole = daily_waves(3, days=10, step=timedelta(minutes=30))
     panel = whole.until(whole.end - timedelta(hours=2))
     names = {"panel": panel, "newer": whole}
@@ -126,13 +134,13 @@ def test_python_runs(one: Snippet) -> None:
         "from dataclasses import dataclass\nimport numpy as np\nfrom models.fitted import FittedRule\n"
         "from models import Panel, StepWindow, create\n"
     )
-    exec(compile(prelude + one.text, one.name, "exec"), names)  # noqa: S102  our own documents
+    exec(compile(prelude + snippet.text, snippet.name, "exec"), names)  # noqa: S102  our own documents
 
 
-@pytest.mark.parametrize("one", [one for one in ALL if one.marker], ids=lambda one: one.name)
-def test_a_marker_names_a_test_or_a_reason(one: Snippet) -> None:
-    kind, what = one.marker or ("", "")
-    assert (ROOT / what).exists() if kind == "run by" else len(what.split()) > 2
+@pytest.mark.parametrize("snippet", [snippet for snippet in ALL if snippet.marker], ids=lambda snippet: snippet.name)
+def test_a_marker_names_a_test_or_a_reason(snippet: Snippet) -> None:
+    kind, argument = snippet.marker or ("", "")
+    assert (ROOT / argument).exists() if kind == "run by" else len(argument.split()) > 2
 
 
 @pytest.mark.parametrize("page", OWN_TESTS)

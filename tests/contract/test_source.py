@@ -1,4 +1,4 @@
-"""What every `Source` promises, whatever stands behind it."""
+"""Promises of every `Source`, whatever stands behind it."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ def subject(request: pytest.FixtureRequest) -> Iterator[Subject]:
 
 def together(blocks: list[Block], step: timedelta) -> dict[tuple[str, str, str], dict[datetime, float]]:
     """Finite values by workload and time."""
-    found: dict[tuple[str, str, str], dict[datetime, float]] = {}
+    values: dict[tuple[str, str, str], dict[datetime, float]] = {}
     for block in blocks:
-        for one, row in zip(block.ids, block.values.tolist(), strict=True):
+        for id_, row in zip(block.ids, block.values.tolist(), strict=True):
             for index, value in enumerate(row):
                 if not np.isnan(value):
-                    found.setdefault(one, {})[block.start + index * step] = value
-    return found
+                    values.setdefault(id_, {})[block.start + index * step] = value
+    return values
 
 
 @pytest.mark.parametrize("signal", BUILT_IN.measured)
@@ -97,7 +97,7 @@ def test_a_block_holds_each_workload_once_with_values_that_can_be(subject: Subje
 def test_history_and_latest_agree(subject: Subject, signal: Signal) -> None:
     history = list(subject.source.history(signal, subject.now - 5 * MINUTE, subject.now, MINUTE))
     latest = subject.source.latest(signal, subject.now)
-    newest = {one: times.get(subject.now) for one, times in together(history, MINUTE).items()}
+    newest = {id_: times.get(subject.now) for id_, times in together(history, MINUTE).items()}
     assert newest == pytest.approx(dict(zip(latest.ids, latest.values[:, 0].tolist(), strict=True)))
 
 
@@ -114,8 +114,8 @@ def test_an_empty_range_has_no_points(subject: Subject) -> None:
 
 def test_the_inventory_names_each_workload_once_and_those_with_demand_among_them(subject: Subject) -> None:
     inventory = subject.source.inventory(subject.now)
-    ids = [one.id for one in inventory.workloads]
+    ids = [workload.id for workload in inventory.workloads]
     assert inventory.at == subject.now
     assert len(set(ids)) == len(ids) > 0
     assert set(subject.source.latest(CPU, subject.now).ids) <= set(ids)
-    assert all(one.replicas >= 0 and one.ready_replicas >= 0 for one in inventory.workloads)
+    assert all(workload.replicas >= 0 and workload.ready_replicas >= 0 for workload in inventory.workloads)

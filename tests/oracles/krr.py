@@ -73,7 +73,7 @@ class QueryResults:
     """Every point for `simple_limit`."""
     memory_peak: Mapping[str, float] = field(default_factory=dict)
     points: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """How many samples stand behind each resource, by resource and pod."""
+    """Number of samples behind each resource, by resource and pod."""
     oom_limit: Mapping[str, float] = field(default_factory=dict)
     hpa_on: frozenset[str] = frozenset()
     """Resources that an HPA targets."""
@@ -111,7 +111,7 @@ def memory_proposal(results: QueryResults, settings: KrrSettings) -> KrrProposal
 def unknown_because(
     resource: str, series: Mapping[str, object], results: QueryResults, settings: KrrSettings
 ) -> KrrProposal | None:
-    """Why nothing can be said about the resource; None when something can."""
+    """Proposal without a value that states why nothing is known about the resource; None when something is."""
     if not series:
         return KrrProposal(KRR_UNKNOWN, KRR_UNKNOWN, "No data")
     if sum(results.points.get(resource, {}).values()) < settings.points_required:

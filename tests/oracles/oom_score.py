@@ -1,4 +1,4 @@
-"""oom_score_adj by the kubelet's gate that tells small requests on large nodes apart (spec/vertical.md §6.4).
+"""oom_score_adj by the kubelet's gate that separates small requests on large nodes (spec/vertical.md §6.4).
 
 The gate is off by default, so forecaster has no rule for it.
 """
@@ -34,7 +34,7 @@ class _Place(NamedTuple):
 
 def tie_broken(pod: Pod, node_memory_bytes: int) -> dict[str, int]:
     """The score of every container and init container of a pod, by name."""
-    return {one.name: _score(_Place(pod, node_memory_bytes), one) for one in pod.every_container()}
+    return {container.name: _score(_Place(pod, node_memory_bytes), container) for container in pod.every_container()}
 
 
 def _score(place: _Place, container: Container) -> int:
@@ -45,7 +45,7 @@ def _score(place: _Place, container: Container) -> int:
         return EXPOSED
     score = _raw(place, container)
     if container.sidecar:
-        score = min(score, max(_raw(place, one) for one in place.pod.containers))
+        score = min(score, max(_raw(place, other) for other in place.pod.containers))
     return max(_LEAST, _MOST if score == EXPOSED else score)
 
 

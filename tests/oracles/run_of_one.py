@@ -1,7 +1,7 @@
 """One run alone, call by call: the measure of the replay on arrays.
 
-Pods are values, the HPA is `forecaster.hpa`, and decisions are those of a table of one row, from what the service would
-know: so a replay on arrays is held to the scalar HPA digit by digit, and its decisions to the service's.
+Pods are values, the HPA is `forecaster.hpa`, and decisions are those of a table of one row, from facts that the
+service would have: so a replay on arrays is held to the scalar HPA digit by digit, and its decisions to the service's.
 """
 
 from __future__ import annotations
@@ -56,14 +56,14 @@ if TYPE_CHECKING:
 
 
 class Starting(NamedTuple):
-    """Pods that were asked for together, and when they are ready."""
+    """Pods that were requested together, and when they are ready."""
 
     pods: int
     ready_at: datetime
 
 
 class PodsOfOne(NamedTuple):
-    """The pods of one workload at one moment; `starting` from the first asked for to the last, none of them empty."""
+    """The pods of one workload at one moment; `starting` from the first requested to the last, none of them empty."""
 
     ready: int
     starting: tuple[Starting, ...] = ()
@@ -71,24 +71,24 @@ class PodsOfOne(NamedTuple):
     @property
     def pending(self) -> int:
         """Pods that do not serve yet."""
-        return sum(some.pods for some in self.starting) if self.starting else 0
+        return sum(batch.pods for batch in self.starting) if self.starting else 0
 
     @property
     def desired(self) -> int:
-        """Pods that exist, ready or not: what is paid for, and the `spec.replicas` that an HPA sees."""
+        """Pods that exist, ready or not: they are paid for, and an HPA sees them as `spec.replicas`."""
         return self.ready + self.pending
 
 
 def arrived(pods: PodsOfOne, now: datetime) -> PodsOfOne:
-    """The pods at `now`, when nobody asks for another number."""
-    serving = sum(some.pods for some in pods.starting if some.ready_at <= now) if pods.starting else 0
+    """The pods at `now`, when nobody requests another number."""
+    serving = sum(batch.pods for batch in pods.starting if batch.ready_at <= now) if pods.starting else 0
     if not serving:
         return pods
-    return PodsOfOne(pods.ready + serving, tuple(some for some in pods.starting if some.ready_at > now))
+    return PodsOfOne(pods.ready + serving, tuple(batch for batch in pods.starting if batch.ready_at > now))
 
 
 def scaled(pods: PodsOfOne, replicas: int, ready_at: datetime) -> PodsOfOne:
-    """The pods when `replicas` are asked for; new ones are ready at `ready_at`.
+    """The pods when `replicas` are requested; new ones are ready at `ready_at`.
 
     Removal takes the pods that are not ready first, and of those the youngest, as a ReplicaSet does.
     """
@@ -127,7 +127,7 @@ class OneHpa:
 
 
 class HpaMemory(NamedTuple):
-    """What the controller remembers: recommendations, and with `behavior` the changes it made."""
+    """Memory of the controller: recommendations, and with `behavior` the changes it made."""
 
     history: PastRecommendations = ()
     scale_ups: ScaleEvents = ()
@@ -188,7 +188,7 @@ def _moved(behavior: Behavior | None, memory: HpaMemory, change: int, now: datet
 
 
 def raised(hpa: OneHpa, floor: int) -> OneHpa:
-    """The same HPA with `minReplicas` raised to `floor`, though never above `maxReplicas`."""
+    """Raise `minReplicas` of the HPA to `floor`, though never above `maxReplicas`."""
     lowest, highest = hpa.bounds.min_replicas, hpa.bounds.max_replicas
     return hpa if floor <= lowest else replace(hpa, bounds=ReplicaBounds(min(floor, highest), highest))
 
@@ -215,7 +215,7 @@ def _proposal(target: PodTarget, demand: float, pods: PodsOfOne, tolerance: Tole
 
 
 def start_up_at(start_up: StartUp, now: datetime) -> timedelta:
-    """How long the pods take that are asked for at `now`."""
+    """Start-up time of the pods that are requested at `now`."""
     if len(start_up.durations) == 1:
         return start_up.durations[0]
     return start_up.durations[mixed(int(now.timestamp()) + start_up.seed) % len(start_up.durations)]
@@ -249,7 +249,7 @@ class Demand(NamedTuple):
     coming: float
     """The minute that begins, of the signal that fills a pod."""
     earlier: Mapping[str, float]
-    """The minute before `latest`: what is known until that one has been scraped."""
+    """Totals of the minute before `latest`, which are known until that one has been scraped."""
 
 
 def worlds_of(run: Run, measurements: Measurements) -> Iterator[World]:
@@ -270,10 +270,17 @@ def _stated(run: Run, minute: int, before: int) -> int:
 
 
 def demand_at(run: Run, measurements: Measurements, minute: int) -> Demand:
-    """What the HPA reads, and what comes."""
-    past = {one: measurements.past(one, minute - 1, 2)[:, run.series].tolist() for one in measurements.traces.signals}
+    """Demand that the HPA reads, and demand that comes."""
+    past = {
+        signal: measurements.past(signal, minute - 1, 2)[:, run.series].tolist()
+        for signal in measurements.traces.signals
+    }
     coming = float(measurements.past(run.setup.capacity.signal, minute + 1, 1)[0, run.series])
-    return Demand({one: some[1] for one, some in past.items()}, coming, {one: some[0] for one, some in past.items()})
+    return Demand(
+        {signal: values[1] for signal, values in past.items()},
+        coming,
+        {signal: values[0] for signal, values in past.items()},
+    )
 
 
 def _after_minute(world: World, hpa: OneHpa, setup: Setup, demand: Demand, floor: int, now: datetime) -> World:
@@ -282,16 +289,16 @@ def _after_minute(world: World, hpa: OneHpa, setup: Setup, demand: Demand, floor
     for sync in range(timing.syncs):
         if sync == timing.first_floored:
             world = world._replace(floor=floor)
-        seen = demand.latest if sync >= timing.first_fresh else demand.earlier
-        world = _after_sync(world, hpa, setup, seen, demand.coming, now + sync * timing.sync)
+        known = demand.latest if sync >= timing.first_fresh else demand.earlier
+        world = _after_sync(world, hpa, setup, known, demand.coming, now + sync * timing.sync)
     return world._replace(pods=arrived(world.pods, now + MINUTE), floor=floor)
 
 
 def _after_sync(
-    world: World, hpa: OneHpa, setup: Setup, seen: Mapping[str, float], coming: float, now: datetime
+    world: World, hpa: OneHpa, setup: Setup, known: Mapping[str, float], coming: float, now: datetime
 ) -> World:
     pods = arrived(world.pods, now)
-    replicas, memory = next_replicas(raised(hpa, world.floor), pods, seen, world.memory, now)
+    replicas, memory = next_replicas(raised(hpa, world.floor), pods, known, world.memory, now)
     changed = replicas != pods.desired
     if changed:
         pods = scaled(pods, replicas, now + start_up_at(setup.start_up, now))
@@ -300,7 +307,7 @@ def _after_sync(
 
 
 def accounted(pods: PodsOfOne, demand: float, capacity: float, duration: timedelta, *, changes: int) -> Account:
-    """The account of pods under a steady demand; a pod is paid for from the moment it is asked for."""
+    """The account of pods under a steady demand; a pod is paid for from its request on."""
     hours = duration / HOUR
     if math.isnan(demand):
         return Account(pods.desired * hours, changes=changes)
@@ -324,11 +331,11 @@ class DecisionsOfOne:
         policy, acting = self._run.policy, self._run.acting
         assert policy is not None
         workload = replace(self._run.workload, replicas=world.pods.desired, ready_replicas=world.pods.ready)
-        known = {one: self._known(one, policy, minute, now) for one in self._measurements.latest}
+        known = {signal: self._known(signal, policy, minute, now) for signal in self._measurements.latest}
         known = self._advised(known, world.pods, policy, now)
         gate = None if acting is None else GATES[bool(acting[minute])]
-        found, self._state = decide_one(workload, known, policy.horizontal, self._state, now, gate=gate)
-        return found.replicas.replicas if isinstance(found.replicas, Scale) else world.floor
+        recommendation, self._state = decide_one(workload, known, policy.horizontal, self._state, now, gate=gate)
+        return recommendation.replicas.replicas if isinstance(recommendation.replicas, Scale) else world.floor
 
     def _known(self, signal: str, policy: Policy, minute: int, now: datetime) -> SignalForecast:
         latest, series = self._measurements.latest[signal], self._run.series
@@ -369,26 +376,26 @@ class DecisionsOfOne:
     def _advised(
         self, known: dict[str, SignalForecast], pods: PodsOfOne, policy: Policy, now: datetime
     ) -> dict[str, SignalForecast]:
-        """With the advisor's demand in the place of one forecast, where it has an opinion."""
+        """Put the advisor's demand in the place of one forecast, where it has an opinion."""
         advisor, targets = self._run.advisor, usable(targets_of(self._run.workload, policy.horizontal))
         if advisor is None or not targets:
             return known
-        target, one = targets[0], known[targets[0].signal]
-        ahead = one.ahead if isinstance(one.ahead, PeakForecast) else None
+        target, outlook = targets[0], known[targets[0].signal]
+        ahead = outlook.ahead if isinstance(outlook.ahead, PeakForecast) else None
         median = math.nan if ahead is None else float(np.interp(0.5, ahead.levels, ahead.peaks))
         before = self._medians[-LATEST] if len(self._medians) >= LATEST else math.nan
         self._medians.append(median)
-        if ahead is None or not isinstance(one.measured, Measured):
+        if ahead is None or not isinstance(outlook.measured, Measured):
             return known
         pod = milli(target.amount) / 1000 if isinstance(target, AmountTarget) else _share(target)
-        numbers = (one.measured.value, median, float(np.interp(0.9, ahead.levels, ahead.peaks)), before)
+        numbers = (outlook.measured.value, median, float(np.interp(0.9, ahead.levels, ahead.peaks)), before)
         counts = (float(pods.desired), float(pods.ready))
         columns = [np.array([number / pod]) for number in numbers] + [np.array([count]) for count in counts]
-        wanted = float(advisor.counts(Situation(*columns, minute_of_day=now.hour * 60 + now.minute))[0])
-        if math.isnan(wanted):
+        advised_count = float(advisor.counts(Situation(*columns, minute_of_day=now.hour * 60 + now.minute))[0])
+        if math.isnan(advised_count):
             return known
-        advised = replace(ahead, peak=max(wanted - 0.5, 0.0) * pod, levels=(), peaks=())
-        return {**known, target.signal: replace(one, ahead=advised)}
+        advised = replace(ahead, peak=max(advised_count - 0.5, 0.0) * pod, levels=(), peaks=())
+        return {**known, target.signal: replace(outlook, ahead=advised)}
 
 
 def _share(target: UtilizationTarget) -> float:

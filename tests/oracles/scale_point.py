@@ -33,7 +33,7 @@ def kept_target(
 
 
 def naive_rounds(request: float, target: float, headroom: float, rounds: int) -> list[float]:
-    """What a rule without memory of the scale point does to a request: usage at the target, divided by the headroom."""
+    """Requests of a rule without memory of the scale point: usage at the target, divided by the headroom."""
     requests = []
     for _ in range(rounds):
         request = request * target / headroom

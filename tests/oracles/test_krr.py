@@ -11,7 +11,7 @@ KNOWN = ["kube-system", "robusta-frontend", "robusta-backend"]
 
 @pytest.mark.parametrize("selected", [["*"], "*", ["*", "robusta-.*"], ["kube-system", "*"]])
 def test_all_namespaces_are_not_listed(selected: list[str]) -> None:
-    """A list would leave out what cannot be listed and what comes later, and would name what a scan excludes."""
+    """A list would leave out namespaces that cannot be listed or come later, and would name those a scan excludes."""
     assert namespaces(selected, KNOWN) == {"*"}
     assert namespaces(selected, []) == {"*"}
 

@@ -1,4 +1,4 @@
-"""Checkpoints of the VPA: what is written, and what the open window's peak has to do with it."""
+"""Checkpoints of the VPA: their contents, and the effect of the open window's peak."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def fed(days: int = 3) -> tuple[AggregateState, ContainerState]:
 
 
 def test_the_object_is_named_as_the_vpa_names_it() -> None:
-    one = checkpoint_object("shop", "web-vpa", "app", fed()[0], NOW)
-    assert one["metadata"] == {"namespace": "shop", "name": "web-vpa-app"}
-    assert one["spec"] == {"vpaObjectName": "web-vpa", "containerName": "app"}
-    assert one["status"]["version"] == "v3"
-    assert one["status"]["firstSampleStart"] == "2023-11-15T00:00:00Z"
+    checkpoint = checkpoint_object("shop", "web-vpa", "app", fed()[0], NOW)
+    assert checkpoint["metadata"] == {"namespace": "shop", "name": "web-vpa-app"}
+    assert checkpoint["spec"] == {"vpaObjectName": "web-vpa", "containerName": "app"}
+    assert checkpoint["status"]["version"] == "v3"
+    assert checkpoint["status"]["firstSampleStart"] == "2023-11-15T00:00:00Z"
 
 
 def test_what_is_loaded_recommends_the_same() -> None:
@@ -48,15 +48,15 @@ def test_the_peak_of_the_open_window_is_not_saved_and_not_lost() -> None:
     """After a restart the day's peak will be seen again; saving it would count it twice."""
     state, container = fed()
     before = state.memory.histogram.total
-    kept: list[float] = []
-    without_open_peak(container, lambda: kept.append(state.memory.histogram.total))
-    assert kept[0] < before
+    totals: list[float] = []
+    without_open_peak(container, lambda: totals.append(state.memory.histogram.total))
+    assert totals[0] < before
     assert state.memory.histogram.total == pytest.approx(before)
 
 
 def test_states_of_several_pods_are_one() -> None:
-    one, other = fed()[0], fed()[0]
-    whole = merged([one, other])
-    assert whole.samples == one.samples + other.samples
-    assert whole.first_sample == one.first_sample
-    assert recommend({"app": whole})["app"].target == recommend({"app": one})["app"].target
+    first, other = fed()[0], fed()[0]
+    whole = merged([first, other])
+    assert whole.samples == first.samples + other.samples
+    assert whole.first_sample == first.first_sample
+    assert recommend({"app": whole})["app"].target == recommend({"app": first})["app"].target

@@ -1,4 +1,4 @@
-"""What the VPA's webhook, or its update in place, writes into a container (spec/vertical.md §1.13, §1.14)."""
+"""Resources that the VPA's webhook, or its update in place, writes into a container (spec/vertical.md §1.13, §1.14)."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _MILLICORE = milli_quantity(1)
 
 
 class Written(NamedTuple):
-    """What is written, and remarks about limits."""
+    """Written resources, and remarks about limits."""
 
     resources: Requirements
     remarks: list[str]
@@ -62,12 +62,12 @@ def container_resources(
     remarks: list[str] = []
     if controlled_values(container.name, policies) == REQUESTS_AND_LIMITS:
         limits, remarks = proportional_limits(has, requests, default_limits)
-    kept = has if list_all else Requirements()
-    return Written(Requirements(_filled(requests, kept.requests), _filled(limits, kept.limits)), remarks)
+    present = has if list_all else Requirements()
+    return Written(Requirements(_filled(requests, present.requests), _filled(limits, present.limits)), remarks)
 
 
 def _filled(values: ResourceList, present: ResourceList) -> ResourceList:
-    """The values, and what is present of CPU and memory that they leave out."""
+    """The values, and those of CPU and memory in `present` that they leave out."""
     return {**values, **{name: present[name] for name in BOTH if name in present and name not in values}}
 
 
@@ -77,7 +77,7 @@ class StartupBoostError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Boosted:
-    """What is written at creation; `remembered` when the pod has to get its own resources back."""
+    """Resources written at creation; `remembered` when the pod has to get its own resources back."""
 
     resources: Requirements
     remembered: bool
@@ -91,7 +91,7 @@ def boosted(
     *,
     most: Quantity | None = None,
 ) -> Boosted:
-    """What would be written `without` a boost, boosted; raises StartupBoostError.
+    """Boost the resources that would be written `without` a boost; raises StartupBoostError.
 
     `boost` is the VPA's own, which the container's policy replaces; `most` caps the request. Nothing at all is written
     to a container whose mode is Off.

@@ -11,7 +11,7 @@ _BINARY = ((1 << 40, "Ti"), (1 << 30, "Gi"), (1 << 20, "Mi"), (1 << 10, "Ki"))
 
 
 def amount_of(value: float) -> int:
-    """A float cut to an amount between 0 and 10^14; what is no number becomes 0."""
+    """Cut a float to an amount between 0 and 10^14; a value that is no number becomes 0."""
     if math.isnan(value) or value < 0:
         return 0
     return LARGEST_AMOUNT if value > LARGEST_AMOUNT else int(value)

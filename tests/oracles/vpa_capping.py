@@ -24,7 +24,7 @@ REQUESTS_ONLY = "RequestsOnly"
 _RANGE = ("capped to fit Min in container LimitRange", "capped to fit Max in container LimitRange")
 _POLICY = ("capped to minAllowed", "capped to maxAllowed")
 Rule = Callable[[str, Quantity], tuple[Quantity, list[str]]]
-"""From the name of a resource and its value to the adjusted value and remarks."""
+"""A rule gets the name of a resource and its value, and returns the adjusted value and remarks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,8 @@ def controlled_values(container: str, policies: Sequence[ContainerPolicy]) -> st
 def cap_stored(
     recommendation: Sequence[Recommended], policies: Sequence[ContainerPolicy], cluster_max: ResourceList
 ) -> list[Recommended]:
-    """Raise to `minAllowed`, then lower to `maxAllowed` or, where it says nothing, to the cluster's maximum."""
-    return [_cap(one, policy_of(one.container, policies) or NO_POLICY, cluster_max) for one in recommendation]
+    """Raise to `minAllowed`, then lower to `maxAllowed` or, where it is absent, to the cluster's maximum."""
+    return [_cap(part, policy_of(part.container, policies) or NO_POLICY, cluster_max) for part in recommendation]
 
 
 def raised(value: Quantity, least: Quantity | None) -> Quantity:
@@ -81,11 +81,11 @@ def lowered(value: Quantity, most: Quantity | None) -> Quantity:
 
 
 def integer_cpu(recommendation: Sequence[Recommended], containers: Collection[str]) -> list[Recommended]:
-    """CPU in whole cores, rounded up, for the containers that ask for it."""
-    return [_integer(one) if one.container in containers else one for one in recommendation]
+    """CPU in whole cores, rounded up, for the annotated containers."""
+    return [_integer(part) if part.container in containers else part for part in recommendation]
 
 
-def _cap(one: Recommended, policy: ContainerPolicy, cluster_max: ResourceList) -> Recommended:
+def _cap(part: Recommended, policy: ContainerPolicy, cluster_max: ResourceList) -> Recommended:
     most = {**cluster_max, **policy.max_allowed}
 
     def capped(values: ResourceList | None) -> ResourceList | None:
@@ -95,23 +95,23 @@ def _cap(one: Recommended, policy: ContainerPolicy, cluster_max: ResourceList) -
             name: lowered(raised(value, policy.min_allowed.get(name)), most.get(name)) for name, value in values.items()
         }
 
-    return replace(one, target=capped(one.target), lower=capped(one.lower), upper=capped(one.upper))
+    return replace(part, target=capped(part.target), lower=capped(part.lower), upper=capped(part.upper))
 
 
-def _integer(one: Recommended) -> Recommended:
+def _integer(part: Recommended) -> Recommended:
     def rounded(values: ResourceList | None) -> ResourceList | None:
         if values is None or CPU not in values:
             return values
         return {**values, CPU: milli_quantity(whole(values[CPU]) * 1000)}
 
     return Recommended(
-        one.container, rounded(one.target), rounded(one.lower), rounded(one.upper), rounded(one.uncapped)
+        part.container, rounded(part.target), rounded(part.lower), rounded(part.upper), rounded(part.uncapped)
     )
 
 
 @dataclass(frozen=True, slots=True)
 class Capped:
-    """What remains for the pod, and remarks about the targets by container."""
+    """Recommendation that remains for the pod, and remarks about the targets by container."""
 
     recommendation: Sequence[Recommended]
     remarks: Mapping[str, list[str]] = field(default_factory=dict)
@@ -128,15 +128,15 @@ def cap_for_pod(
     """The recommendation for one pod; None where there is neither a recommendation nor a policy."""
     if recommendation is None and policies is None:
         return None
-    by_name = {one.name: one for one in containers}
+    by_name = {container.name: container for container in containers}
     capped: list[Recommended] = []
     remarks: dict[str, list[str]] = {}
-    for one in fit_pod(recommendation or (), containers, pod_range):
-        if one.container in by_name:
-            policy = policy_of(one.container, policies or ()) or NO_POLICY
-            adjusted, said = _adjusted(one, _rules(by_name[one.container], policy, container_range))
+    for part in fit_pod(recommendation or (), containers, pod_range):
+        if part.container in by_name:
+            policy = policy_of(part.container, policies or ()) or NO_POLICY
+            adjusted, remarked = _adjusted(part, _rules(by_name[part.container], policy, container_range))
             capped.append(adjusted)
-            remarks |= {one.container: said} if said else {}
+            remarks |= {part.container: remarked} if remarked else {}
     return Capped(capped, remarks)
 
 
@@ -154,7 +154,7 @@ def _within(lowest: ResourceList, highest: ResourceList, remarks: tuple[str, str
         up = raised(value, lowest.get(name))
         down = lowered(up, highest.get(name))
         moved = (up.nano != value.nano, down.nano != up.nano)
-        return down, [f"{name} {said}" for said, has_moved in zip(remarks, moved, strict=True) if has_moved]
+        return down, [f"{name} {remark}" for remark, has_moved in zip(remarks, moved, strict=True) if has_moved]
 
     return rule
 
@@ -170,10 +170,10 @@ def _at_most(limits: ResourceList) -> Rule:
     return rule
 
 
-def _adjusted(one: Recommended, rules: Sequence[Rule]) -> tuple[Recommended, list[str]]:
-    target, remarks = _through(one.target, rules)
-    lower, upper = _through(one.lower, rules)[0], _through(one.upper, rules)[0]
-    return replace(one, target=target, lower=lower, upper=upper), remarks
+def _adjusted(part: Recommended, rules: Sequence[Rule]) -> tuple[Recommended, list[str]]:
+    target, remarks = _through(part.target, rules)
+    lower, upper = _through(part.lower, rules)[0], _through(part.upper, rules)[0]
+    return replace(part, target=target, lower=lower, upper=upper), remarks
 
 
 def _through(values: ResourceList | None, rules: Sequence[Rule]) -> tuple[ResourceList | None, list[str]]:
@@ -182,6 +182,6 @@ def _through(values: ResourceList | None, rules: Sequence[Rule]) -> tuple[Resour
     adjusted, remarks = dict(values), []
     for rule in rules:
         for name, value in adjusted.items():
-            adjusted[name], said = rule(name, value)
-            remarks += said
+            adjusted[name], remarked = rule(name, value)
+            remarks += remarked
     return adjusted, remarks

@@ -45,7 +45,7 @@ def save(histogram: Histogram) -> HistogramCheckpoint:
 
 
 def load(histogram: Histogram, checkpoint: HistogramCheckpoint | None) -> None:
-    """Add what a checkpoint holds; raises CheckpointError and changes nothing for one that is broken."""
+    """Add the contents of a checkpoint; raises CheckpointError and changes nothing for one that is broken."""
     if checkpoint is None:
         raise CheckpointError("there is no checkpoint to load")
     if checkpoint.total < 0:
@@ -60,13 +60,13 @@ def load(histogram: Histogram, checkpoint: HistogramCheckpoint | None) -> None:
 
 
 def save_decaying(histogram: DecayingHistogram) -> HistogramCheckpoint:
-    """The same with the reference instant."""
+    """Save a decaying histogram, with its reference instant."""
     plain = save(histogram.histogram)
     return HistogramCheckpoint(plain.total, plain.weights, histogram.reference)
 
 
 def load_decaying(histogram: DecayingHistogram, checkpoint: HistogramCheckpoint | None) -> None:
-    """The same; the reference instant is the checkpoint's from then on."""
+    """Load a decaying histogram, whose reference instant is the checkpoint's from then on."""
     load(histogram.histogram, checkpoint)
     if checkpoint is not None:
         histogram.reference = checkpoint.reference
@@ -111,9 +111,13 @@ def loaded(status: Mapping[str, Any]) -> AggregateState:
 
 
 def _histogram(histogram: DecayingHistogram) -> Json:
-    kept = save_decaying(histogram)
-    weights = {str(bucket): weight for bucket, weight in kept.weights.items()}
-    return {"referenceTimestamp": _text(kept.reference), "bucketWeights": weights, "totalWeight": kept.total}
+    checkpoint = save_decaying(histogram)
+    weights = {str(bucket): weight for bucket, weight in checkpoint.weights.items()}
+    return {
+        "referenceTimestamp": _text(checkpoint.reference),
+        "bucketWeights": weights,
+        "totalWeight": checkpoint.total,
+    }
 
 
 def _checkpoint(raw: Mapping[str, Any]) -> HistogramCheckpoint:

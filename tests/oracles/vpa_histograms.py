@@ -27,12 +27,12 @@ _RENEWED_AFTER = 100
 
 
 def of_unix(seconds: float) -> int:
-    """Of seconds since 1970, exact for whole ones."""
+    """Instant of seconds since 1970, exact for whole ones."""
     return _EPOCH + round(seconds * SECOND)
 
 
 def of_datetime(moment: datetime) -> int:
-    """Of an aware datetime."""
+    """Instant of an aware datetime."""
     return of_duration(moment - _FIRST)
 
 
@@ -83,7 +83,7 @@ class Buckets(Protocol):
 
     @property
     def count(self) -> int:
-        """How many buckets there are."""
+        """Number of buckets."""
 
     @property
     def least(self) -> float:
@@ -180,7 +180,8 @@ class Histogram:
         """Equal scheme, bounds and weights, these to 1e-15."""
         bounds = (self.buckets, self.lowest, self.highest) == (other.buckets, other.lowest, other.highest)
         return bounds and all(
-            abs(mine - theirs) <= _SAME_WEIGHT for mine, theirs in zip(self.weights, other.weights, strict=True)
+            abs(weight - other_weight) <= _SAME_WEIGHT
+            for weight, other_weight in zip(self.weights, other.weights, strict=True)
         )
 
     def _widen(self, lowest: int, highest: int) -> None:
@@ -210,12 +211,12 @@ class DecayingHistogram:
         self.histogram.subtract(value, weight * self._growth(at))
 
     def percentile(self, share: float) -> float:
-        """As of the plain histogram."""
+        """Percentile of the plain histogram."""
         return self.histogram.percentile(share)
 
     @property
     def empty(self) -> bool:
-        """As of the plain histogram."""
+        """Whether the plain histogram is empty."""
         return self.histogram.empty
 
     def merge(self, other: DecayingHistogram) -> None:
@@ -247,10 +248,10 @@ class DecayingHistogram:
 
 
 def cpu_histogram() -> DecayingHistogram:
-    """Of cores, as the recommender keeps it."""
+    """Histogram of cores, as the recommender has it."""
     return DecayingHistogram(CPU_BUCKETS)
 
 
 def memory_histogram() -> DecayingHistogram:
-    """Of daily peaks in bytes, as the recommender keeps it."""
+    """Histogram of daily peaks in bytes, as the recommender has it."""
     return DecayingHistogram(MEMORY_BUCKETS)

@@ -1,4 +1,4 @@
-"""How many pods the VPA's updater may disrupt, and what it does with a pod in a loop (spec/vertical.md §1.15)."""
+"""Pods that the VPA's updater may disrupt, and its decision about a pod in a loop (spec/vertical.md §1.15)."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def can_evict(group: ReplicaGroup | None, *, pending: bool) -> bool:
 
 
 class InPlaceDecision(StrEnum):
-    """What is done with a pod in this loop."""
+    """Decision about a pod in this loop."""
 
     APPROVED = "Approved"
     DEFERRED = "Deferred"
@@ -82,7 +82,7 @@ class InPlaceDecision(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class InPlaceSituation:
-    """All that a decision about one pod depends on. `group` is None where the updater leaves the controller alone."""
+    """Facts that a decision about one pod depends on. `group` is None where the updater leaves the controller alone."""
 
     mode: str
     group: ReplicaGroup | None

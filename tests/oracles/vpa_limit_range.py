@@ -27,15 +27,15 @@ if TYPE_CHECKING:
 _BOUNDS: tuple[
     tuple[Callable[[Recommended], ResourceList | None], Callable[[Recommended, ResourceList], Recommended]], ...
 ] = (
-    (lambda one: one.upper, lambda one, values: replace(one, upper=values)),
-    (lambda one: one.target, lambda one, values: replace(one, target=values)),
-    (lambda one: one.lower, lambda one, values: replace(one, lower=values)),
+    (lambda part: part.upper, lambda part, values: replace(part, upper=values)),
+    (lambda part: part.target, lambda part, values: replace(part, target=values)),
+    (lambda part: part.lower, lambda part, values: replace(part, lower=values)),
 )
 
 
 @dataclass(frozen=True, slots=True)
 class LimitRange:
-    """One effective item of a type; None where nothing is said."""
+    """One effective item of a type; None where nothing is stated."""
 
     least: ResourceList | None = None
     most: ResourceList | None = None
@@ -91,10 +91,10 @@ def _tightest(
     return {name: _chosen(before.get(name), item.get(name), choose) for name in dict.fromkeys([*before, *item])}
 
 
-def _chosen(one: Quantity | None, other: Quantity | None, choose: Callable[[int, int], int]) -> Quantity:
-    if one is None or other is None:
-        return one or other or ZERO
-    return one if choose(one.nano, other.nano) == one.nano else other
+def _chosen(amount: Quantity | None, other: Quantity | None, choose: Callable[[int, int], int]) -> Quantity:
+    if amount is None or other is None:
+        return amount or other or ZERO
+    return amount if choose(amount.nano, other.nano) == amount.nano else other
 
 
 def fit_pod(
@@ -106,13 +106,13 @@ def fit_pod(
     fitted = [*recommendation, *_present(recommendation, containers)]
     for read, write in _BOUNDS:
         for resource in BOTH:
-            lists = {one.container: read(one) or {} for one in fitted}
+            lists = {part.container: read(part) or {} for part in fitted}
             changed = scale_together(resource, lists, containers, item)
             fitted = [
-                write(one, {**lists[one.container], resource: changed[one.container]})
-                if one.container in changed
-                else one
-                for one in fitted
+                write(part, {**lists[part.container], resource: changed[part.container]})
+                if part.container in changed
+                else part
+                for part in fitted
             ]
     return fitted
 
@@ -124,7 +124,11 @@ def scale_together(
     scaling = _scaling(resource, lists, containers, item)
     if scaling is None:
         return {}
-    return {one.name: scaling(lists[one.name].get(resource, ZERO)) for one in containers if one.name in lists}
+    return {
+        container.name: scaling(lists[container.name].get(resource, ZERO))
+        for container in containers
+        if container.name in lists
+    }
 
 
 def _scaling(
@@ -152,15 +156,15 @@ def _totals(
 ) -> tuple[Quantity, Quantity]:
     """Requests and limits of the whole pod, as recommended."""
     requests = limits = 0
-    for one in containers:
-        wanted = lists.get(one.name, one.has.requests).get(resource, ZERO)
-        limit = limit_of(resource, one.has, {resource: wanted}, default).value
-        requests, limits = requests + wanted.nano, limits + (limit.nano if limit else 0)
+    for container in containers:
+        request = lists.get(container.name, container.has.requests).get(resource, ZERO)
+        limit = limit_of(resource, container.has, {resource: request}, default).value
+        requests, limits = requests + request.nano, limits + (limit.nano if limit else 0)
     return replace(ZERO, nano=requests), replace(ZERO, nano=limits)
 
 
 def _raised(resource: str, value: Quantity, requests: Quantity, least: Quantity) -> Quantity:
-    """Its share of the minimum: CPU rounded up, memory cut, so that the pod may end one byte short of it."""
+    """Raise the value by its share of the minimum: CPU rounded up, memory cut; the pod may end one byte short."""
     if resource != CPU:
         return proportion(resource, value, requests, least)[0]
     product = units_of(resource, value) * units_of(resource, least)
@@ -168,9 +172,9 @@ def _raised(resource: str, value: Quantity, requests: Quantity, least: Quantity)
 
 
 def _present(recommendation: Sequence[Recommended], containers: Sequence[Container]) -> list[Recommended]:
-    known = {one.container for one in recommendation}
+    known = {part.container for part in recommendation}
     return [
-        Recommended(one.name, target=one.has.requests)
-        for one in containers
-        if one.name not in known and one.has.requests
+        Recommended(container.name, target=container.has.requests)
+        for container in containers
+        if container.name not in known and container.has.requests
     ]

@@ -23,7 +23,7 @@ Amounts = dict[str, int]
 
 @dataclass(frozen=True, slots=True)
 class ContainerAmounts:
-    """What the recommender says about one container, before policies."""
+    """Recommendation for one container, before policies."""
 
     target: Amounts
     lower: Amounts

@@ -1,4 +1,4 @@
-"""From samples of a container to the aggregate of its name: every CPU sample, one memory peak a day.
+"""Add the samples of a container to the aggregate of its name: every CPU sample, one memory peak a day.
 
 spec/vertical.md §1.6 to §1.9.
 """
@@ -84,7 +84,7 @@ def merged(states: Iterable[AggregateState]) -> AggregateState:
 
 
 class Aggregate(Protocol):
-    """Where accepted samples are counted."""
+    """Aggregate that counts accepted samples."""
 
     def add_cpu(self, millicores: int, at: int) -> None:
         """A CPU sample."""

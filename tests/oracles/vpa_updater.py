@@ -26,7 +26,7 @@ _SEPARATOR = ", "
 
 @dataclass(frozen=True, slots=True)
 class Termination:
-    """How a container ended."""
+    """End of a container: its reason and time."""
 
     reason: str
     finished_at: datetime | None
@@ -108,19 +108,19 @@ def observed_containers(annotation: str | None) -> frozenset[str] | None:
 def priority_of(
     containers: Sequence[Container], recommendation: Sequence[Recommended], observed: frozenset[str] | None
 ) -> Priority:
-    """Over the observed containers that have a recommendation."""
-    by_name = {one.container: one for one in recommendation}
+    """Priority over the observed containers that have a recommendation."""
+    by_name = {part.container: part for part in recommendation}
     pairs = [
-        (one.has.requests, by_name[one.name])
-        for one in containers
-        if one.name in by_name and (observed is None or one.name in observed)
+        (container.has.requests, by_name[container.name])
+        for container in containers
+        if container.name in by_name and (observed is None or container.name in observed)
     ]
     return Priority(
-        any(_outside(requests, one) for requests, one in pairs),
+        any(_outside(requests, part) for requests, part in pairs),
         any(
             request is None or milli(target) > milli(request)
-            for requests, one in pairs
-            for request, target in _targets(requests, one)
+            for requests, part in pairs
+            for request, target in _targets(requests, part)
         ),
         _difference(pairs),
     )
@@ -131,14 +131,14 @@ def in_order(priorities: Mapping[str, Priority]) -> list[str]:
     return sorted(priorities, key=lambda name: (not priorities[name].scale_up, -priorities[name].difference))
 
 
-def _targets(requests: ResourceList, one: Recommended) -> Iterator[tuple[Quantity | None, Quantity]]:
-    return ((requests.get(name), target) for name, target in (one.target or {}).items())
+def _targets(requests: ResourceList, part: Recommended) -> Iterator[tuple[Quantity | None, Quantity]]:
+    return ((requests.get(name), target) for name, target in (part.target or {}).items())
 
 
-def _outside(requests: ResourceList, one: Recommended) -> bool:
+def _outside(requests: ResourceList, part: Recommended) -> bool:
     return any(
-        name not in requests or _beyond(requests[name], (one.lower or {}).get(name), (one.upper or {}).get(name))
-        for name in one.target or {}
+        name not in requests or _beyond(requests[name], (part.lower or {}).get(name), (part.upper or {}).get(name))
+        for name in part.target or {}
     )
 
 
@@ -149,13 +149,13 @@ def _beyond(request: Quantity, lower: Quantity | None, upper: Quantity | None) -
 
 def _difference(pairs: Sequence[tuple[ResourceList, Recommended]]) -> float:
     requested: dict[str, int] = {}
-    wanted: dict[str, int] = {}
-    for requests, one in pairs:
-        for name, target in (one.target or {}).items():
-            wanted[name] = wanted.get(name, 0) + milli(target)
+    targets: dict[str, int] = {}
+    for requests, part in pairs:
+        for name, target in (part.target or {}).items():
+            targets[name] = targets.get(name, 0) + milli(target)
             requested[name] = requested.get(name, 0) + (milli(requests[name]) if name in requests else 0)
     return sum(
-        abs(max(float(requested[name]), 1.0) - wanted[name]) / max(float(requested[name]), 1.0) for name in wanted
+        abs(max(float(requested[name]), 1.0) - targets[name]) / max(float(requested[name]), 1.0) for name in targets
     )
 
 
@@ -170,7 +170,7 @@ class UpdateRules:
 
 @dataclass(frozen=True, slots=True)
 class LastTermination:
-    """How a container of the pod last ended."""
+    """Last termination of a container of the pod."""
 
     container: str
     reason: str
@@ -210,14 +210,14 @@ def is_quick_oom(
 
 
 def retries(last_attempt: Sequence[Recommended] | None, recommendation: Sequence[Recommended] | None) -> bool:
-    """After an attempt that no node could satisfy: only if a target of a container has become lower since."""
+    """Whether an attempt that fitted no node is repeated: only if a container's target has become lower since."""
     if last_attempt is None or recommendation is None:
         return False
-    before = {one.container: one.target or {} for one in last_attempt}
+    before = {part.container: part.target or {} for part in last_attempt}
     return any(
-        name in before.get(one.container, {}) and target.nano < before[one.container][name].nano
-        for one in recommendation
-        for name, target in (one.target or {}).items()
+        name in before.get(part.container, {}) and target.nano < before[part.container][name].nano
+        for part in recommendation
+        for name, target in (part.target or {}).items()
     )
 
 
@@ -229,15 +229,19 @@ def may_evict(
     """Whether a container lacks a request or satisfies every requirement; None is no requirement for this pod."""
     if requirements is None:
         return True
-    by_name = {one.container: one for one in recommendation}
-    return any(_admitted(one, by_name[one.name], requirements) for one in containers if one.name in by_name)
+    by_name = {part.container: part for part in recommendation}
+    return any(
+        _admitted(container, by_name[container.name], requirements)
+        for container in containers
+        if container.name in by_name
+    )
 
 
-def _admitted(container: Container, one: Recommended, requirements: Sequence[EvictionRequirement]) -> bool:
+def _admitted(container: Container, part: Recommended, requirements: Sequence[EvictionRequirement]) -> bool:
     requests = container.has.requests
     if "cpu" not in requests or "memory" not in requests:
         return True
-    target = one.target or {}
+    target = part.target or {}
     return all(
         any(_moves(requests.get(name), target.get(name), each.direction) for name in each.resources)
         for each in requirements

@@ -137,7 +137,7 @@ controllers = st.builds(
 
 
 class Cluster:
-    """What a namespace may show, from a seed: drawing every field of every pod would cost minutes for one property."""
+    """Objects of a namespace, from a seed: drawing every field of every pod would cost minutes for one property."""
 
     def __init__(self, seed: int) -> None:
         self.random = Random(seed)  # noqa: S311 - a cluster, not a secret

@@ -1,4 +1,4 @@
-"""What the proof promises whatever the values: its nearest values pass, and a proof of what passes changes nothing."""
+"""Promises of the proof for all values: its nearest values pass, and a proof of values that pass changes nothing."""
 
 from __future__ import annotations
 
@@ -104,7 +104,9 @@ def test_the_nearest_values_pass_and_are_their_own_nearest(
 def test_where_today_s_values_pass_there_is_always_a_nearest(
     proposed: dict[str, Requirements], context: AdmissionContext
 ) -> None:
-    today = {one.name: one.resources for one in context.template.containers if one.name in proposed}
+    today = {
+        container.name: container.resources for container in context.template.containers if container.name in proposed
+    }
     assert prove(proposed, context).nearest is not None or not prove(today, context).accepted
 
 

@@ -18,7 +18,7 @@ moments = st.builds(
 
 
 def ordered(most: int) -> st.SearchStrategy[tuple[int, ...]]:
-    return st.frozensets(st.integers(0, most), min_size=1, max_size=4).map(lambda some: tuple(sorted(some)))
+    return st.frozensets(st.integers(0, most), min_size=1, max_size=4).map(lambda numbers: tuple(sorted(numbers)))
 
 
 crons = st.builds(

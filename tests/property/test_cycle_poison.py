@@ -85,7 +85,7 @@ def test_poison_in_one_row_changes_no_other(
     poison: Callable[[], Load], place: int, loads: list[float], sizing: str
 ) -> None:
     healthy = [good(f"web-{i}", cpu) for i, cpu in enumerate(loads)]
-    names = [one.workload.id.name for one in healthy]
+    names = [load.workload.id.name for load in healthy]
     poisoned = [*healthy[:place], poison(), *healthy[place:]]
     for alone, beside in zip(played(healthy, sizing), played(poisoned, sizing), strict=True):
         assert bytes_of(beside, names) == bytes_of(alone, names)

@@ -50,7 +50,7 @@ HOSTILE = (
 
 @st.composite
 def damaged(draw: st.DrawFn, good: bytes) -> bytes:
-    """Some bytes of what was good are others, missing or more."""
+    """Replace, remove or add some bytes of a good body."""
     begin = draw(st.integers(0, len(good)))
     end = draw(st.integers(begin, min(len(good), begin + 64)))
     return good[:begin] + draw(st.binary(max_size=64)) + good[end:]
@@ -61,7 +61,7 @@ ANSWER = json.dumps(
 ).encode()
 
 
-@given(damaged(ANSWER) | JSON.map(lambda one: json.dumps(one).encode()) | st.binary(max_size=200))
+@given(damaged(ANSWER) | JSON.map(lambda value: json.dumps(value).encode()) | st.binary(max_size=200))
 def test_a_body_of_prometheus_is_an_answer_or_malformed(body: bytes) -> None:
     try:
         answer = answer_of(body)
@@ -113,7 +113,7 @@ def test_a_snapshot_that_is_damaged_is_refused_in_words(snapshot: bytes, data: s
             assert content.startswith(snapshot)
 
 
-@given(damaged(Observed().encoded()) | JSON.map(lambda one: json.dumps(one).encode()) | st.binary(max_size=100))
+@given(damaged(Observed().encoded()) | JSON.map(lambda value: json.dumps(value).encode()) | st.binary(max_size=100))
 def test_a_state_that_is_damaged_is_refused_and_nothing_is_taken_over(content: bytes) -> None:
     observed = Observed()
     try:

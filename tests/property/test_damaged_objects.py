@@ -1,4 +1,4 @@
-"""Objects of the API server in which anything stands anywhere: the others go on, and no pod is kept from being made."""
+"""Objects of the API server with anything at any place: other objects stay readable, and every pod is created."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ANYTHING = st.recursive(
 )
 AMOUNTS = st.sampled_from(["500m", "-1", "1e309", "1Ei", "9" * 400, "0x10", "∞", ""])
 META = ("name", "namespace", "resourceVersion")
-"""Of these the API server itself sees that they are texts."""
+"""Fields that the API server itself holds to be texts."""
 
 
 def places(document: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[str | int, ...]]:
@@ -45,15 +45,15 @@ def places(document: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[st
 
 @st.composite
 def odd(draw: st.DrawFn, good: Document) -> Document:
-    """Something else at one or two places of what was good."""
-    found = copy.deepcopy(good)
+    """Put something else at one or two places of a good object."""
+    changed = copy.deepcopy(good)
     for _ in range(draw(st.integers(1, 2))):
-        *above, last = draw(st.sampled_from(list(places(found))))
-        at: Any = found
+        *above, last = draw(st.sampled_from(list(places(changed))))
+        at: Any = changed
         for key in above:
             at = at[key]
         at[last] = draw(ANYTHING | AMOUNTS)
-    return found
+    return changed
 
 
 SIDECAR = container("proxy", restartPolicy="Always")
@@ -70,13 +70,13 @@ KINDS: dict[str, tuple[Document, Document]] = {
 def test_one_odd_object_costs_no_other_its_facts(kind: str, data: st.DataObject) -> None:
     broken, good = data.draw(odd(KINDS[kind][0])), KINDS[kind][1]
     cluster = LiveCluster(clock=NOON.timestamp)
-    watch = next(one for one in cluster.watches if one.path.endswith(kind))
+    watch = next(each for each in cluster.watches if each.path.endswith(kind))
     played(watch, page(good, broken))
     assert ("shop", "good") in watch.objects
     assert ("shop", "odd") not in watch.objects or ("shop", "odd") not in watch.misread
     played(watch, [event("MODIFIED", broken) + event("MODIFIED", good)])
     assert (("shop", "good") in watch.objects, watch.health.fault) == (True, "")
-    assert any("odd is left out" in one for one in cluster.faults()) == bool(watch.misread)
+    assert any("odd is left out" in fault for fault in cluster.faults()) == bool(watch.misread)
 
 
 @given(data=st.data())
@@ -84,7 +84,7 @@ def test_one_odd_object_costs_no_other_its_facts(kind: str, data: st.DataObject)
 def test_hpas_are_known_all_together_or_nothing_is_decided_by_them(data: st.DataObject) -> None:
     """One that were left out would be none: its workload would be anybody's to scale."""
     cluster = LiveCluster(clock=NOON.timestamp)
-    played(cluster.hpas, page(hpa(name="good", of="good"), data.draw(odd(hpa(name="odd", of="odd")))))
+    played(cluster.hpas, page(hpa(name="good", workload="good"), data.draw(odd(hpa(name="odd", workload="odd")))))
     known = cluster.autoscalers()
     assert known is None or len(known) == 2
 
@@ -97,22 +97,22 @@ def admitting(tmp_path: Path) -> Admitting:
 @given(data=st.data())
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_pod_is_made_whatever_stands_in_it(admitting: Admitting, data: st.DataObject) -> None:
-    """The patch can be applied to the very object that was sent, and changes sizes and our marks alone."""
+    """The patch can be applied to the sent object, and changes only its sizes and our marks."""
     admitting.cycle(sized())
     sent = data.draw(odd(web()))
-    found = admitting.made(sent)
-    assert found == sent or without_ours(found) == without_ours(sent)
+    created = admitting.made(sent)
+    assert created == sent or without_ours(created) == without_ours(sent)
 
 
 def without_ours(sized_pod: Document) -> Document:
-    """A pod that was understood, without what may be written."""
+    """An understood pod, without the fields that may be written."""
     rest: Document = copy.deepcopy(sized_pod)
     for name in ("labels", "annotations"):
         marks = rest["metadata"].pop(name, None) or {}
         rest["metadata"][name] = {key: mark for key, mark in marks.items() if "forecaster.dev/" not in key}
-    for one in rest["spec"]["containers"]:
+    for sized_container in rest["spec"]["containers"]:
         for kind in ("requests", "limits"):
-            amounts = (one.get("resources") or {}).pop(kind, None) or {}
-            one[kind] = {name: amount for name, amount in amounts.items() if name not in {"cpu", "memory"}}
-        one["resources"] = one.get("resources") or {}
+            amounts = (sized_container.get("resources") or {}).pop(kind, None) or {}
+            sized_container[kind] = {name: amount for name, amount in amounts.items() if name not in {"cpu", "memory"}}
+        sized_container["resources"] = sized_container.get("resources") or {}
     return rest

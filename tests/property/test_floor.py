@@ -52,9 +52,9 @@ class Days:
         self.cluster = FakeAutoscalers.of(*(live_hpa(name) for name in NAMES))
         self.rules = rules
         self.now = NOON
-        self.offers = {one.target: FloorOffer(None) for one in self.cluster.listed()}
-        self.floored = {one.target: True for one in self.cluster.listed()}
-        self.stated = {one.key: one.min_replicas for one in self.cluster.listed()}
+        self.offers = {hpa.target: FloorOffer(None) for hpa in self.cluster.listed()}
+        self.floored = {hpa.target: True for hpa in self.cluster.listed()}
+        self.stated = {hpa.key: hpa.min_replicas for hpa in self.cluster.listed()}
         self.memory: Memory = {}
 
     def happens(self, kind: str, name: str, value: object) -> None:
@@ -95,7 +95,7 @@ def test_every_write_is_within_bounds_and_none_lowers_below_the_owners_value(
     days = Days()
     for event in happened:
         days.happens(*event)
-        before = {one.key: one for one in days.cluster.listed()}
+        before = {hpa.key: hpa for hpa in days.cluster.listed()}
         for write in days.cycle().writes:
             was = before[write.subject.key]
             assert write.min_replicas <= was.max_replicas
@@ -125,14 +125,14 @@ def test_the_owners_value_always_comes_back(happened: list[tuple[str, str, objec
         days.happens(*event)
         days.cycle()
     days.cluster.dies = False
-    for one in days.cluster.listed(marked=True):
-        write = released(one, days.now, expired=False)
+    for hpa in days.cluster.listed(marked=True):
+        write = released(hpa, days.now, expired=False)
         assert write is not None
         days.cluster.write(write)
-    for one in days.cluster.listed():
-        assert one.min_replicas == days.stated[one.key]
-        assert (one.floor, one.marked, one.backed_off_until) == (None, False, None)
-        assert "forecaster" not in one.writers
+    for hpa in days.cluster.listed():
+        assert hpa.min_replicas == days.stated[hpa.key]
+        assert (hpa.floor, hpa.marked, hpa.backed_off_until) == (None, False, None)
+        assert "forecaster" not in hpa.writers
 
 
 @given(st.lists(events, min_size=10, max_size=30))
@@ -145,7 +145,7 @@ def test_a_change_of_the_mode_undoes_everything_in_one_cycle(happened: list[tupl
     days.floored = dict.fromkeys(days.floored, False)
     days.cycle()
     days.cycle()  # one that died within a restoring, or met another writer, is finished by the next one
-    assert {one.key: one.min_replicas for one in days.cluster.listed()} == days.stated
+    assert {hpa.key: hpa.min_replicas for hpa in days.cluster.listed()} == days.stated
     assert not days.cluster.listed(marked=True)
 
 
@@ -182,33 +182,33 @@ def test_the_limits_of_a_cycle_hold(
         live_hpa(f"w{number}", lowest, lowest + above, replicas=there)
         for number, (lowest, above, there, _) in enumerate(fleet)
     ]
-    asked = {one.target: FloorOffer(row[3]) for one, row in zip(hpas, fleet, strict=True)}
-    plan = carried(floor_plan(hpas, asked, lambda _: True, {}, NOON, rules), rules)
+    offers = {hpa.target: FloorOffer(row[3]) for hpa, row in zip(hpas, fleet, strict=True)}
+    plan = carried(floor_plan(hpas, offers, lambda _: True, {}, NOON, rules), rules)
     assert len(plan.writes) <= max(MIN_WORKLOADS, int(workloads * len(hpas)))
-    assert sum(map(added, plan.writes)) <= max(MIN_PODS, int(pods * sum(one.replicas for one in hpas)))
+    assert sum(map(added, plan.writes)) <= max(MIN_PODS, int(pods * sum(hpa.replicas for hpa in hpas)))
     for write in plan.writes:
         there = max(write.subject.replicas, write.subject.min_replicas)
         assert added(write) <= max(MIN_GROWTH, int(growth * there))
         assert write.min_replicas > write.subject.min_replicas
     moved = {write.subject.name for write in plan.writes} | {each.subject.name for each in plan.refusals}
-    wants = {one.name for one in hpas if min(asked[one.target].floor or 0, one.max_replicas) > one.min_replicas}
-    assert moved == wants  # whatever is not written is told
+    wants = {hpa.name for hpa in hpas if min(offers[hpa.target].floor or 0, hpa.max_replicas) > hpa.min_replicas}
+    assert moved == wants  # every change that is not written is reported
 
 
 def added(write: object) -> int:
     """Pods that a write makes the HPA add."""
-    one: LiveAutoscaler = write.subject  # type: ignore[attr-defined]
-    return max(0, write.min_replicas - max(one.replicas, one.min_replicas))  # type: ignore[attr-defined]
+    hpa: LiveAutoscaler = write.subject  # type: ignore[attr-defined]
+    return max(0, write.min_replicas - max(hpa.replicas, hpa.min_replicas))  # type: ignore[attr-defined]
 
 
 def test_a_large_fleet_is_moved_and_undone_by_500_in_a_cycle() -> None:
     hpas = [live_hpa(f"w{number}", replicas=40) for number in range(4000)]
-    asked = {one.target: FloorOffer(5) for one in hpas}
-    assert len(carried(floor_plan(hpas, asked, lambda _: True, {}, NOON, RULES), RULES).writes) == 500
-    raised = [replace(one, marked=True, floor=WrittenFloor(2, NOON), writers=frozenset({MANAGER})) for one in hpas]
-    undone = carried(floor_plan(raised, asked, lambda _: False, {}, NOON, RULES), RULES).writes
-    restored = [one for one in undone if one.change == Change.RESTORE]
-    assert {one.min_replicas for one in restored} == {2}
+    offers = {hpa.target: FloorOffer(5) for hpa in hpas}
+    assert len(carried(floor_plan(hpas, offers, lambda _: True, {}, NOON, RULES), RULES).writes) == 500
+    raised = [replace(hpa, marked=True, floor=WrittenFloor(2, NOON), writers=frozenset({MANAGER})) for hpa in hpas]
+    undone = carried(floor_plan(raised, offers, lambda _: False, {}, NOON, RULES), RULES).writes
+    restored = [write for write in undone if write.change == Change.RESTORE]
+    assert {write.min_replicas for write in restored} == {2}
     assert len(restored) == 500
 
 
@@ -218,10 +218,10 @@ def test_a_floor_whose_change_waits_is_renewed_meanwhile() -> None:
         replace(live_hpa(f"w{number}", lowest=4), marked=True, floor=due, writers=frozenset({MANAGER}))
         for number in range(MIN_WORKLOADS + 2)
     ]
-    asked = {one.target: FloorOffer(6) for one in raised}
-    plan = carried(floor_plan(raised, asked, lambda _: True, {}, NOON, RULES), RULES)
-    assert {one.subject.name for one in plan.writes} == {one.name for one in raised}
-    waiting = {one.subject.name for one in plan.refusals}
-    renewed = [one for one in plan.writes if one.subject.name in waiting]
-    assert {(one.change, one.min_replicas) for one in renewed} == {(Change.RENEW, 4)}
-    assert all(one.floor == WrittenFloor(2, NOON + RULES.expires_after) for one in plan.writes)
+    offers = {hpa.target: FloorOffer(6) for hpa in raised}
+    plan = carried(floor_plan(raised, offers, lambda _: True, {}, NOON, RULES), RULES)
+    assert {write.subject.name for write in plan.writes} == {hpa.name for hpa in raised}
+    waiting = {refusal.subject.name for refusal in plan.refusals}
+    renewed = [write for write in plan.writes if write.subject.name in waiting]
+    assert {(write.change, write.min_replicas) for write in renewed} == {(Change.RENEW, 4)}
+    assert all(write.floor == WrittenFloor(2, NOON + RULES.expires_after) for write in plan.writes)

@@ -1,4 +1,4 @@
-"""Two rules over everything that writes counts, whatever happens: pauses, reloads, restarts, kills, foreign writes.
+"""Two rules over all actuators of counts, through pauses, reloads, restarts, kills, foreign writes.
 
 Nothing takes away what the measured demand needs, and nothing but the measured demand rises without a limit.
 """
@@ -20,7 +20,7 @@ from tests.support.hands import Hands, object_of, owner_sets, path_of, released_
 NAMESPACES = ("alpha", "middle", "zulu")
 counts = st.integers(1, 60)
 events = st.one_of(
-    *[st.tuples(st.just("asked"), st.tuples(counts, counts))] * 4,
+    *[st.tuples(st.just("recommended"), st.tuples(counts, counts))] * 4,
     st.tuples(st.just("unknown"), st.none()),
     st.tuples(st.just("mode"), st.booleans()),
     st.tuples(st.just("restart"), st.none()),
@@ -44,10 +44,10 @@ class Story:
     def counts(self) -> list[int]:
         return [int(value_of(self.server.objects[path_of(self.mode, namespace)])) for namespace in NAMESPACES]
 
-    def happens(self, what: str, value: Any) -> None:
+    def happens(self, event: str, value: Any) -> None:
         hands = self.hands
-        match what:
-            case "asked":
+        match event:
+            case "recommended":
                 hands.wished, hands.reactive = max(value), min(value)
             case "unknown":
                 hands.wished = None
@@ -82,8 +82,8 @@ stories = st.lists(events, min_size=5, max_size=25)
 @given(stories)
 def test_nothing_takes_away_what_the_measured_demand_needs(happened: list[tuple[str, Any]]) -> None:
     story = Story("scale")
-    for what, value in happened:
-        story.happens(what, value)
+    for event, value in happened:
+        story.happens(event, value)
         before, needed = story.counts(), story.hands.reactive if story.hands.wished is not None else 10**9
         story.cycle()
         for was, now in zip(before, story.counts(), strict=True):
@@ -93,12 +93,12 @@ def test_nothing_takes_away_what_the_measured_demand_needs(happened: list[tuple[
 @settings(max_examples=60)
 @given(stories)
 def test_no_floor_of_ours_goes_below_what_its_owner_stated(happened: list[tuple[str, Any]]) -> None:
-    """Above it the HPA keeps what its own metrics ask for: a floor takes nothing away."""
+    """Above the floor the HPA follows its own metrics: a floor takes nothing away."""
     story, stated = Story("floor"), dict.fromkeys(NAMESPACES, 2)
-    for what, value in happened:
+    for event, value in happened:
         before = story.counts()
-        story.happens(what, value)
-        if what == "owner" and story.counts() != before:
+        story.happens(event, value)
+        if event == "owner" and story.counts() != before:
             stated[value[0]] = value[1]
         story.cycle()
         assert all(now >= stated[name] for name, now in zip(NAMESPACES, story.counts(), strict=True))
@@ -109,8 +109,8 @@ def test_no_floor_of_ours_goes_below_what_its_owner_stated(happened: list[tuple[
 @given(happened=stories)
 def test_nothing_but_the_measured_demand_rises_without_a_limit(mode: str, happened: list[tuple[str, Any]]) -> None:
     story = Story(mode)
-    for what, value in happened:
-        story.happens(what, value)
+    for event, value in happened:
+        story.happens(event, value)
         before, measured = story.counts(), story.hands.reactive if mode == "scale" else 0
         there = [max(count, 4) if mode == "floor" else count for count in before]
         story.cycle()
@@ -123,8 +123,8 @@ def test_nothing_but_the_measured_demand_rises_without_a_limit(mode: str, happen
 @given(stories)
 def test_a_pause_freezes_everything_the_expiry_of_the_service_included(happened: list[tuple[str, Any]]) -> None:
     story = Story("floor")
-    for what, value in happened:
-        story.happens(what, value)
+    for event, value in happened:
+        story.happens(event, value)
         story.cycle()
     story.hands = replace(story.hands, paused=True)
     before = story.counts()
@@ -139,12 +139,12 @@ def test_a_pause_freezes_everything_the_expiry_of_the_service_included(happened:
 @given(happened=stories)
 def test_whatever_happened_a_release_leaves_nothing_of_ours(mode: str, happened: list[tuple[str, Any]]) -> None:
     story = Story(mode)
-    for what, value in happened:
-        story.happens(what, value)
+    for event, value in happened:
+        story.happens(event, value)
         story.cycle()
     released_objects_of(story.server, mode, story.hands.now)
-    for one in story.server.objects.values():
-        meta = one["metadata"]
+    for document in story.server.objects.values():
+        meta = document["metadata"]
         marks = {**meta.get("labels", {}), **meta.get("annotations", {})}
         assert not [name for name in marks if name.startswith("forecaster.dev/")]
         assert not [each for each in meta["managedFields"] if each["manager"] == "forecaster"]

@@ -32,7 +32,7 @@ COUNTS = st.none() | st.integers(0, 30)
 
 @st.composite
 def courses(draw: st.DrawFn) -> list[tuple[float, int | None]]:
-    """Ages of cycles in seconds, the oldest first, and what was recommended in each; None where nothing was."""
+    """Ages of cycles in seconds, the oldest first, and the recommendation of each; None where there was none."""
     ages = list(accumulate(draw(GAPS)))
     return [(float(age), draw(COUNTS)) for age in reversed(ages)]
 
@@ -93,7 +93,7 @@ def test_the_maximum_of_an_event_takes_nothing_from_measured_demand_unless_state
 
 @given(st.lists(st.integers(-300, 600), min_size=1, max_size=30), st.integers(0, 900))
 def test_a_ring_is_as_long_as_its_window_and_one_slot_more(gaps: list[int], keep: int) -> None:
-    """Whatever the clock does: instants never fall, and what is kept reaches back to the window's begin."""
+    """Whatever the clock does, instants never fall, and the stored ones reach back to the window's begin."""
     ring, now = Ring(), 0.0
     for count, gap in enumerate(gaps):
         now += gap

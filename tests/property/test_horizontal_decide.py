@@ -1,4 +1,4 @@
-"""What holds for every workload, policy, demand and forecast."""
+"""Promises of every decision, for each workload, policy, demand and forecast."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ UNKNOWN = st.sampled_from((NO_SAMPLE, STALE))
 
 @dataclass(frozen=True)
 class Case:
-    """Everything that a decision is made of."""
+    """All inputs of one decision."""
 
     workload: Workload
     outlooks: dict[Signal, SignalForecast]
@@ -44,7 +44,7 @@ class Case:
         return self.decide()[0].recommended_replicas
 
     def seeing(self, signal: Signal, **sides: object) -> Case:
-        """The same with another measurement or forecast of one signal."""
+        """Return the case with another measurement or forecast of one signal."""
         return replace(self, outlooks={**self.outlooks, signal: replace(self.outlooks[signal], **sides)})
 
 
@@ -142,32 +142,32 @@ def test_a_higher_forecast_never_means_fewer_replicas(case: Case, signal: Signal
 @given(SETTLED)
 def test_without_leave_a_forecast_never_lowers_what_the_measured_demand_asks(case: Case) -> None:
     assume(not case.policy.horizontal.scale_in_by_forecast)
-    blind = replace(case, outlooks={s: replace(one, ahead=NO_FORECAST) for s, one in case.outlooks.items()})
+    blind = replace(case, outlooks={s: replace(outlook, ahead=NO_FORECAST) for s, outlook in case.outlooks.items()})
     assert case.count >= blind.count
 
 
 @given(CASES)
 def test_the_count_reaches_what_every_single_signal_asks(case: Case) -> None:
-    one, _ = case.decide()
-    assume(isinstance(one.replicas, Scale) and not case.policy.horizontal.scale_in_by_forecast)
-    asked = [count for view in one.signals for count in (view.reactive_replicas, view.forecast_replicas)]
-    assert one.recommended_replicas >= bounded(max(count for count in asked if count is not None), case)
+    decided, _ = case.decide()
+    assume(isinstance(decided.replicas, Scale) and not case.policy.horizontal.scale_in_by_forecast)
+    proposed = [count for view in decided.signals for count in (view.reactive_replicas, view.forecast_replicas)]
+    assert decided.recommended_replicas >= bounded(max(count for count in proposed if count is not None), case)
 
 
 @given(CASES)
 def test_bounds_hold_for_every_number_that_is_given(case: Case) -> None:
-    one, _ = case.decide()
-    assume(isinstance(one.replicas, Scale))
+    decided, _ = case.decide()
+    assume(isinstance(decided.replicas, Scale))
     lowest, highest = bounds(case)
-    assert lowest <= one.recommended_replicas <= highest
+    assert lowest <= decided.recommended_replicas <= highest
 
 
 @given(CASES, UNKNOWN)
 def test_without_data_the_count_never_changes(case: Case, unknown: object) -> None:
-    silent = {signal: replace(one, measured=unknown) for signal, one in case.outlooks.items()}
-    one, state = replace(case, outlooks=silent).decide()
-    assert isinstance(one.replicas, Hold)
-    assert one.recommended_replicas == case.workload.replicas
+    silent = {signal: replace(outlook, measured=unknown) for signal, outlook in case.outlooks.items()}
+    decided, state = replace(case, outlooks=silent).decide()
+    assert isinstance(decided.replicas, Hold)
+    assert decided.recommended_replicas == case.workload.replicas
     assert set(recommended(state)) <= set(recommended(case.state))
 
 
@@ -176,21 +176,21 @@ def test_losing_a_signal_never_takes_a_workload_below_its_present_size(
     case: Case, signal: Signal, unknown: object
 ) -> None:
     blind = case.seeing(signal, measured=unknown)
-    one, _ = blind.decide()
-    assume(any(view.signal == signal and view.target for view in one.signals))
-    assert one.recommended_replicas >= bounded(case.workload.replicas, case) or isinstance(one.replicas, Hold)
+    decided, _ = blind.decide()
+    assume(any(view.signal == signal and view.target for view in decided.signals))
+    assert decided.recommended_replicas >= bounded(case.workload.replicas, case) or isinstance(decided.replicas, Hold)
 
 
 @given(CASES)
 def test_part_of_a_sum_never_takes_a_workload_below_its_present_size(case: Case) -> None:
     parts = {
-        signal: replace(one, measured=replace(one.measured, lower_bound="1 of 2 pods"))
-        for signal, one in case.outlooks.items()
-        if isinstance(one.measured, Measured)
+        signal: replace(outlook, measured=replace(outlook.measured, lower_bound="1 of 2 pods"))
+        for signal, outlook in case.outlooks.items()
+        if isinstance(outlook.measured, Measured)
     }
-    one, _ = replace(case, outlooks=case.outlooks | parts).decide()
-    stays = one.recommended_replicas >= bounded(case.workload.replicas, case) or isinstance(one.replicas, Hold)
-    assert stays or not any(view.signal in parts and view.target for view in one.signals)
+    decided, _ = replace(case, outlooks=case.outlooks | parts).decide()
+    stays = decided.recommended_replicas >= bounded(case.workload.replicas, case) or isinstance(decided.replicas, Hold)
+    assert stays or not any(view.signal in parts and view.target for view in decided.signals)
 
 
 @given(st.integers(1, 60), st.floats(1.2, 4.0), POLICIES, STATES)
@@ -207,11 +207,11 @@ def test_part_of_a_sum_raises_as_the_whole_would(pods: int, load: float, under: 
 def test_the_order_of_targets_and_signals_is_irrelevant(case: Case, random: object) -> None:
     hpa = case.workload.autoscaler
     assume(hpa is not None)
-    targets, seen = list(hpa.targets), list(case.outlooks.items())
+    targets, outlooks = list(hpa.targets), list(case.outlooks.items())
     random.shuffle(targets)
-    random.shuffle(seen)
+    random.shuffle(outlooks)
     shuffled = replace(case.workload, autoscaler=replace(hpa, targets=tuple(targets)))
-    assert replace(case, workload=shuffled, outlooks=dict(seen)).count == case.count
+    assert replace(case, workload=shuffled, outlooks=dict(outlooks)).count == case.count
 
 
 @given(CASES, st.floats(-0.9, 1.0), st.sampled_from((0.1, 0.35)))
@@ -224,54 +224,54 @@ def test_within_the_tolerance_nothing_moves(case: Case, deviation: float, tolera
     hpa = Autoscaler("web-hpa", *bounds(case), (Target("cpu", TargetType.UTILIZATION, 0.5),))
     pods = Workload(workload_id(), replicas, replicas, Resources(cpu_request=1.0), hpa)
     cpu = replicas * 0.5 * (1 + deviation * tolerance)
-    seen = {CPU: SignalForecast(CPU, measured(cpu), ahead(cpu))}
-    calm = replace(case, workload=pods, outlooks=seen, policy=policy(tolerance=tolerance), state=NOTHING_BEFORE)
+    outlooks = {CPU: SignalForecast(CPU, measured(cpu), ahead(cpu))}
+    calm = replace(case, workload=pods, outlooks=outlooks, policy=policy(tolerance=tolerance), state=NOTHING_BEFORE)
     assert calm.count == replicas
 
 
 @given(CASES)
 def test_scaling_down_never_goes_below_the_highest_recommendation_of_the_window(case: Case) -> None:
-    one, _ = case.decide()
-    assume(isinstance(one.replicas, Scale))
+    decided, _ = case.decide()
+    assume(isinstance(decided.replicas, Scale))
     begin = NOON - case.policy.horizontal.scale_down_stabilization
     recent = [replicas for replicas, at in recommended(case.state) if at >= begin]
-    assert one.recommended_replicas >= bounded(max(recent, default=0), case)
+    assert decided.recommended_replicas >= bounded(max(recent, default=0), case)
 
 
 @given(CASES)
 def test_the_steps_lead_without_a_jump_from_the_formula_to_the_number(case: Case) -> None:
-    one, _ = case.decide()
-    assume(isinstance(one.replicas, Scale) and all(view.reactive_replicas is not None for view in one.signals))
-    formula = max(view.reactive_replicas for view in one.signals)
-    assert [formula, *(clamp.after for clamp in one.clamps)] == [
-        *(clamp.before for clamp in one.clamps),
-        one.recommended_replicas,
+    decided, _ = case.decide()
+    assume(isinstance(decided.replicas, Scale) and all(view.reactive_replicas is not None for view in decided.signals))
+    formula = max(view.reactive_replicas for view in decided.signals)
+    assert [formula, *(clamp.after for clamp in decided.clamps)] == [
+        *(clamp.before for clamp in decided.clamps),
+        decided.recommended_replicas,
     ]
-    assert all(clamp.before != clamp.after for clamp in one.clamps)
+    assert all(clamp.before != clamp.after for clamp in decided.clamps)
 
 
 @given(WORKLOADS, POLICIES, st.lists(OUTLOOKS, min_size=2, max_size=8), st.integers(0, 8))
 def test_going_on_from_a_stored_state_equals_one_run(
-    workload: Workload, under: Policy, seen: list[dict[Signal, SignalForecast]], cut: int
+    workload: Workload, under: Policy, outlooks: list[dict[Signal, SignalForecast]], cut: int
 ) -> None:
     def run(begin: int, end: int, state: State, replicas: int) -> tuple[list[Recommendation], State, int]:
         decided = []
         for minute in range(begin, end):
             pods = replace(workload, replicas=replicas)
-            one, state = decide(pods, seen[minute], under, state, after(minute))
-            decided.append(one)
-            replicas = one.recommended_replicas
+            recommendation, state = decide(pods, outlooks[minute], under, state, after(minute))
+            decided.append(recommendation)
+            replicas = recommendation.recommended_replicas
         return decided, state, replicas
 
-    cut = min(cut, len(seen))
-    whole, end_state, _ = run(0, len(seen), NEVER_SEEN, workload.replicas)
+    cut = min(cut, len(outlooks))
+    whole, end_state, _ = run(0, len(outlooks), NEVER_SEEN, workload.replicas)
     first, state, replicas = run(0, cut, NEVER_SEEN, workload.replicas)
-    second, second_state, _ = run(cut, len(seen), State.of_arrays(state.arrays()), replicas)
+    second, second_state, _ = run(cut, len(outlooks), State.of_arrays(state.arrays()), replicas)
     assert first + second == whole
     assert recommended(second_state) == recommended(end_state)
 
 
 @given(CASES)
 def test_deciding_twice_gives_the_same(case: Case) -> None:
-    (one, state), (other, again) = case.decide(), case.decide()
-    assert (one, recommended(state)) == (other, recommended(again))
+    (first, state), (other, again) = case.decide(), case.decide()
+    assert (first, recommended(state)) == (other, recommended(again))

@@ -23,37 +23,41 @@ Sequence = list[tuple[Days, ...] | float]
 
 
 def after_all(sequence: Sequence) -> list[Gate]:
-    """Where a new workload stands after each piece of evidence, or after it was found that there is too little."""
+    """Gates of a new workload after each piece of evidence, or after each finding of too little."""
     gates, stood = NEW, []
-    for minute, found in enumerate(sequence):
-        gates = too_short(gates, found, minute) if isinstance(found, float) else judged(gates, *found, minute=minute)
+    for minute, evidence in enumerate(sequence):
+        gates = (
+            too_short(gates, evidence, minute)
+            if isinstance(evidence, float)
+            else judged(gates, *evidence, minute=minute)
+        )
         stood.append(gate_of(gates))
     return stood
 
 
 def worse(way: Way | None, baseline: float) -> bool:
-    """By what counts as a shortage, and by more than chance explains."""
+    """Whether the difference counts as a shortage, and is more than chance explains."""
     return way is None or way.short > max(baseline + max(way.noise, MIN_SHORTAGE), MIN_SHORTAGE)
 
 
-def ratios(one: Days) -> tuple[float, float]:
-    """Of the model, and of yesterday's load."""
-    model, seasonal = ratio(evidence_of([one]))[:, 0, 0].tolist()
+def ratios(days: Days) -> tuple[float, float]:
+    """Ratios of the model, and of yesterday's load."""
+    model, seasonal = ratio(evidence_of([days]))[:, 0, 0].tolist()
     return model, seasonal
 
 
-@given(SEQUENCES, TARGETS.filter(lambda targets: bool(targets) and min(one.days for one in targets) >= 1))
+@given(SEQUENCES, TARGETS.filter(lambda targets: bool(targets) and min(target.days for target in targets) >= 1))
 def test_no_forecast_acts_that_is_worse_than_measured_demand_alone_on_any_target(
     before: Sequence, latest: tuple[Days, ...]
 ) -> None:
     gate = after_all([*before, latest])[-1]
     if gate.standing is GateState.ACTING:
-        assert not any(worse(one.of(gate.forecaster), one.reactive) for one in latest)
+        assert not any(worse(target.of(gate.forecaster), target.reactive) for target in latest)
 
 
-@given(SEQUENCES, ONE.filter(lambda one: one.days >= 1))
+@given(SEQUENCES, ONE.filter(lambda days: days.days >= 1))
 def test_the_model_acts_only_where_it_is_not_worse_than_both_baselines(before: Sequence, latest: Days) -> None:
-    """Against yesterday's load by the margin, too: for less the forecaster is not changed."""
+    """The model also beats yesterday's load by the margin: for less the forecaster is not changed."""
     gate = after_all([*before, (latest,)])[-1]
     if gate.standing is GateState.ACTING and gate.forecaster is GateForecaster.MODEL:
         model, seasonal = ratios(latest)
@@ -99,11 +103,11 @@ def test_noise_narrower_than_the_margin_changes_the_standing_at_most_twice(
 
 @given(SEQUENCES)
 def test_a_gate_that_did_not_move_is_the_same(sequence: Sequence) -> None:
-    """Since when and why are those of the move, so that nothing is told twice."""
+    """Its time and reason are those of the move, so that nothing is reported twice."""
     stood = after_all(sequence)
-    for before, now, found in zip(stood, stood[1:], sequence[1:], strict=False):
+    for before, now, evidence in zip(stood, stood[1:], sequence[1:], strict=False):
         moved = (now.standing, now.forecaster) != (before.standing, before.forecaster)
-        if not moved and before.since and not isinstance(found, float):
+        if not moved and before.since and not isinstance(evidence, float):
             assert now == before
 
 

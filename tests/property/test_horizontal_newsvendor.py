@@ -1,4 +1,4 @@
-"""How many pods are worth their price, for every distribution and price."""
+"""Number of pods that are worth their price, for every distribution and price."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def cut_off_of_one(measured: float, ready: int, capacity: float) -> bool:
 
 def both(peaks: list[float], price: float, at_least: float = 0.0) -> tuple[int, int]:
     """Pods to have, and pods to keep."""
-    found = newsvendor_replicas(LEVELS, np.array([peaks]).T, np.array([price]), at_least=np.array([at_least]))
-    return int(found[0][0]), int(found[1][0])
+    counts = newsvendor_replicas(LEVELS, np.array([peaks]).T, np.array([price]), at_least=np.array([at_least]))
+    return int(counts[0][0]), int(counts[1][0])
 
 
 def replicas(peaks: list[float], price: float, at_least: float = 0.0) -> int:
@@ -92,9 +92,9 @@ def test_one_price_for_all_rows_is_the_same_as_that_price_in_each(
     rows: list[list[float]], price: float, floor: float
 ) -> None:
     peaks, floors = np.array(rows).T, np.full(len(rows), floor)
-    one = newsvendor_replicas(LEVELS, peaks, price, at_least=floors)
+    together = newsvendor_replicas(LEVELS, peaks, price, at_least=floors)
     each = newsvendor_replicas(LEVELS, peaks, np.full(len(rows), price), at_least=floors)
-    assert [part.tolist() for part in one] == [part.tolist() for part in each]
+    assert [part.tolist() for part in together] == [part.tolist() for part in each]
 
 
 @pytest.mark.parametrize(("price", "count"), [(0.4, 2), (0.2, 3)])
@@ -105,5 +105,5 @@ def test_a_certain_part_of_a_pod_is_worth_its_share(price: float, count: int) ->
 
 @given(st.floats(0, 100), st.integers(0, 20), st.floats(0.01, 10) | st.sampled_from((0.5, 1.0)))
 def test_demand_is_cut_off_where_it_is_for_one_workload(measured: float, ready: int, capacity: float) -> None:
-    found = cut_off(np.array([measured]), np.array([ready]), np.array([capacity]))
-    assert found.tolist() == [cut_off_of_one(measured, ready, capacity)]
+    demand = cut_off(np.array([measured]), np.array([ready]), np.array([capacity]))
+    assert demand.tolist() == [cut_off_of_one(measured, ready, capacity)]

@@ -37,7 +37,7 @@ VALUE = Kind("requests", of_request=False, of_all_pods=True)
 
 
 class Row(NamedTuple):
-    """What one proposal is made of; there are pods, and at least one of them is ready."""
+    """Inputs of one proposal; there are pods, and at least one of them is ready."""
 
     usage: int
     ready: int
@@ -73,9 +73,9 @@ def by_rules(kind: Kind, row: Row) -> int:
         return from_average(row.usage, ready, row.goal, ready, row.current, tolerance, unready=starting).replicas
     unready = Share(starting, starting * row.request)
     totals = (row.usage, ready * row.request, row.goal, ready, row.current, tolerance)
-    found = from_utilization(*totals, unready=unready)
-    assert isinstance(found, MetricProposal)
-    return found.replicas
+    proposal = from_utilization(*totals, unready=unready)
+    assert isinstance(proposal, MetricProposal)
+    return proposal.replicas
 
 
 @given(st.sampled_from((UTILIZATION, AVERAGE, VALUE)), st.lists(rows(), min_size=1, max_size=6))
@@ -94,14 +94,14 @@ PROPOSALS = st.none() | st.integers(-3, 60)
 
 @given(st.lists(st.tuples(st.lists(PROPOSALS, min_size=3, max_size=3), st.integers(0, 60)), min_size=1, max_size=6))
 def test_proposals_are_combined_as_by_the_scalar_rules(drawn: list[tuple[list[int | None], int]]) -> None:
-    targets = [np.array([UNKNOWN if one[i] is None else one[i] for one, _ in drawn]) for i in range(3)]
-    found = combined(targets, np.array([current for _, current in drawn]))
-    for row, (one, current) in enumerate(drawn):
-        sides = [Unmeasured("no_samples", "") if count is None else MetricProposal(count, 0.0) for count in one]
+    targets = [np.array([UNKNOWN if counts[i] is None else counts[i] for counts, _ in drawn]) for i in range(3)]
+    together = combined(targets, np.array([current for _, current in drawn]))
+    for row, (counts, current) in enumerate(drawn):
+        sides = [Unmeasured("no_samples", "") if count is None else MetricProposal(count, 0.0) for count in counts]
         expected = combine(sides, current)
-        assert found.valid[row] == (not isinstance(expected, NoRecommendation))
+        assert together.valid[row] == (not isinstance(expected, NoRecommendation))
         if not isinstance(expected, NoRecommendation):
-            assert (found.replicas[row], found.partial[row]) == (expected.replicas, expected.partial)
+            assert (together.replicas[row], together.partial[row]) == (expected.replicas, expected.partial)
 
 
 AMOUNTS = st.floats(0, 9e15) | st.floats(0, 100) | st.integers(0, 10**7).map(lambda millis: millis / 1000)

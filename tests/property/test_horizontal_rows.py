@@ -21,7 +21,7 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 
 def courses(seed: int, rows: int, cycles: int = 6) -> list[tuple[float, Inputs]]:
-    """What one group of rows is decided from, at irregular times."""
+    """Inputs of one group of rows, at irregular times."""
     random = np.random.default_rng(seed)
     rules = rules_of(random)
     policy, targets = policy_of(random, rows, rules), targets_of(random, rows, rules)
@@ -30,20 +30,22 @@ def courses(seed: int, rows: int, cycles: int = 6) -> list[tuple[float, Inputs]]
 
 
 def numbers(decisions: Decisions) -> dict[str, Any]:
-    """Everything that was decided, rows on the last axis."""
-    proposals = {f"proposal {i} {j}": one for i, side in enumerate(decisions.proposals) for j, one in enumerate(side)}
-    counts = {f"clamp {i}": np.where(decisions.scales, one, 0) for i, one in enumerate(decisions.counts)}
+    """All numbers of a decision, rows on the last axis."""
+    proposals = {
+        f"proposal {i} {j}": values for i, side in enumerate(decisions.proposals) for j, values in enumerate(side)
+    }
+    counts = {f"clamp {i}": np.where(decisions.scales, values, 0) for i, values in enumerate(decisions.counts)}
     names = ("replicas", "reason", "failed", "unseen", "reactive", "forecast")
     return {name: getattr(decisions, name) for name in names} | proposals | counts
 
 
 def remembered(state: State) -> dict[str, Any]:
-    """Everything that is remembered, rows on the last axis."""
-    return {name: one for name, one in state.arrays().items() if name != "signals" and not name.endswith("_at")}
+    """All remembered arrays of a state, rows on the last axis."""
+    return {name: values for name, values in state.arrays().items() if name != "signals" and not name.endswith("_at")}
 
 
 def same(left: dict[str, Any], right: dict[str, Any], these: Any, those: Any) -> None:
-    """What one side keeps for longer, since another row of it has a longer window, is not compared."""
+    """Compare two sides; instants that only one of them has, for another row's longer window, are left out."""
     for name, column in left.items():
         latest = -min(len(column), len(right[name])) if name == "recommendations" else 0
         np.testing.assert_array_equal(column[latest:][..., these], right[name][latest:][..., those], err_msg=name)
@@ -59,10 +61,10 @@ def test_nonsense_in_a_row_changes_no_byte_of_any_other(seed: int, rows: int) ->
     for now, inputs in courses(seed, rows):
         expected, clean = decide(inputs, clean, now)
         with np.errstate(all="raise", under="ignore"):
-            found, dirty = decide(poisoned(random, inputs, bad), dirty, now)
-        same(numbers(expected), numbers(found), good, good)
+            decided, dirty = decide(poisoned(random, inputs, bad), dirty, now)
+        same(numbers(expected), numbers(decided), good, good)
         same(remembered(clean), remembered(dirty), good, good)
-        given_counts = found.replicas[bad][found.scales[bad]]
+        given_counts = decided.replicas[bad][decided.scales[bad]]
         assert ((given_counts >= 0) & (given_counts < 2**31)).all()
 
 
@@ -71,8 +73,8 @@ def test_nonsense_in_a_row_changes_no_byte_of_any_other(seed: int, rows: int) ->
 def test_what_is_offered_keeps_to_the_maximum_that_its_policy_states(seed: int, rows: int) -> None:
     state = State.new(rows)
     for now, inputs in courses(seed, rows):
-        found, state = decide(inputs, state, now)
-        assert (found.offered <= inputs.policy.own_max_replicas).all()
+        decided, state = decide(inputs, state, now)
+        assert (decided.offered <= inputs.policy.own_max_replicas).all()
 
 
 @settings(deadline=None)
@@ -81,23 +83,23 @@ def test_a_failed_row_leaves_no_trace(seed: int, rows: int) -> None:
     state = State.new(rows)
     for now, inputs in courses(seed, rows):
         before = state
-        found, state = decide(poisoned(np.random.default_rng(seed), inputs, np.array([0])), state, now)
-        if found.reason[0] == FAILED:
-            kept = remembered(before.opened(now, inputs.policy.possible.keep, inputs.rules.signals))
-            kept.pop("recommendations")
-            same(kept, remembered(state), [0], [0])
+        decided, state = decide(poisoned(np.random.default_rng(seed), inputs, np.array([0])), state, now)
+        if decided.reason[0] == FAILED:
+            untouched = remembered(before.opened(now, inputs.policy.possible.keep, inputs.rules.signals))
+            untouched.pop("recommendations")
+            same(untouched, remembered(state), [0], [0])
 
 
 @settings(deadline=None)
 @given(SEEDS, st.integers(1, 12), SEEDS)
 def test_the_order_of_rows_is_irrelevant(seed: int, rows: int, shuffle: int) -> None:
     order = np.random.default_rng(shuffle).permutation(rows)
-    one, other = State.new(rows), State.new(rows)
+    straight, other = State.new(rows), State.new(rows)
     for now, inputs in courses(seed, rows):
-        expected, one = decide(inputs, one, now)
-        found, other = decide(take(inputs, order), other, now)
-        same(numbers(expected), numbers(found), order, np.arange(rows))
-        same(remembered(one), remembered(other), order, np.arange(rows))
+        expected, straight = decide(inputs, straight, now)
+        shuffled, other = decide(take(inputs, order), other, now)
+        same(numbers(expected), numbers(shuffled), order, np.arange(rows))
+        same(remembered(straight), remembered(other), order, np.arange(rows))
 
 
 @settings(deadline=None)
@@ -109,8 +111,8 @@ def test_groups_that_are_taken_and_put_back_are_decided_as_one_table(seed: int, 
         expected, whole = decide(inputs, whole, now)
         fleet = fleet.opened(now, inputs.policy.keep, inputs.rules.signals)
         for part in parts:
-            found, after = decide(take(inputs, part), fleet.take(part), now)
-            same(numbers(expected), numbers(found), part, np.arange(len(part)))
+            decided, after = decide(take(inputs, part), fleet.take(part), now)
+            same(numbers(expected), numbers(decided), part, np.arange(len(part)))
             fleet = fleet.put(part, after)
     same(remembered(whole), remembered(fleet), np.arange(rows), np.arange(rows))
 
@@ -122,8 +124,8 @@ def test_going_on_from_saved_arrays_equals_one_run(seed: int, rows: int, cut: in
     for cycle, (now, inputs) in enumerate(courses(seed, rows)):
         stored = State.of_arrays(stored.arrays()) if cycle == cut else stored
         expected, whole = decide(inputs, whole, now)
-        found, stored = decide(inputs, stored, now)
-        same(numbers(expected), numbers(found), np.arange(rows), np.arange(rows))
+        decided, stored = decide(inputs, stored, now)
+        same(numbers(expected), numbers(decided), np.arange(rows), np.arange(rows))
     same(remembered(whole), remembered(stored), np.arange(rows), np.arange(rows))
 
 
@@ -132,8 +134,8 @@ def test_going_on_from_saved_arrays_equals_one_run(seed: int, rows: int, cut: in
 def test_deciding_leaves_what_it_was_given_as_it_was(seed: int, rows: int) -> None:
     state = State.new(rows)
     for now, inputs in courses(seed, rows, 3):
-        before = {name: one.copy() for name, one in state.arrays().items()}
+        before = {name: values.copy() for name, values in state.arrays().items()}
         _, after = decide(inputs, state, now)
-        for name, one in state.arrays().items():
-            np.testing.assert_array_equal(one, before[name])
+        for name, values in state.arrays().items():
+            np.testing.assert_array_equal(values, before[name])
         state = after

@@ -1,4 +1,4 @@
-"""What a tenant's pods export into Prometheus, whatever it is, leaves the decisions about others as they are."""
+"""Series that a tenant's pods export into Prometheus never change the decisions about others."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ def samples_of(raw: msgspec.Raw, random: random.Random) -> msgspec.Raw:
     """Samples at the same times with odd values; of a range some are missing, twice, out of order, or of no time."""
     if not raw:
         return raw
-    told = json.loads(bytes(raw))
-    if not isinstance(told[0], list):
-        return msgspec.Raw(json.dumps([told[0], random.choice(VALUES)]).encode())
-    odd: list[Any] = [[at, random.choice(VALUES)] for at, _ in told if random.random() < 0.9]
+    samples = json.loads(bytes(raw))
+    if not isinstance(samples[0], list):
+        return msgspec.Raw(json.dumps([samples[0], random.choice(VALUES)]).encode())
+    odd: list[Any] = [[at, random.choice(VALUES)] for at, _ in samples if random.random() < 0.9]
     odd += [*odd[:1], [0, "1"], [1e15, "1"]] if random.random() < 0.3 else []
     random.shuffle(odd)
     return msgspec.Raw(json.dumps(odd).encode())
@@ -52,9 +52,10 @@ def odd_series(like: Series, random: random.Random) -> Series:
 
 def beside(answer: QueryAnswer, random: random.Random) -> QueryAnswer:
     """An answer with series of the tenant in it, others each time."""
-    like = [one for one in answer.series if "namespace" in one.metric]
+    like = [series for series in answer.series if "namespace" in series.metric]
     return msgspec.structs.replace(
-        answer, series=[*answer.series, *(odd_series(one, random) for one in like for _ in range(random.randint(0, 4)))]
+        answer,
+        series=[*answer.series, *(odd_series(series, random) for series in like for _ in range(random.randint(0, 4)))],
     )
 
 
@@ -70,10 +71,14 @@ def decided(cluster: Cluster, directory: Path, hostile: random.Random | None) ->
         for minute in range(4):
             outcome = service.cycle.run(NOON + minute * MINUTE)
             service.metrics.record(outcome.report)
-            assert all(one.replicas.reason for one in outcome.recommendations)
+            assert all(recommendation.replicas.reason for recommendation in outcome.recommendations)
             assert [*text_string_to_metric_families(service.metrics.text())]
             assert all(line.isprintable() and len(line) < 1000 for line in outcome.report.failures)
-            yield [msgspec.json.encode(one) for one in outcome.recommendations if one.id.namespace != HOSTILE]
+            yield [
+                msgspec.json.encode(recommendation)
+                for recommendation in outcome.recommendations
+                if recommendation.id.namespace != HOSTILE
+            ]
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")

@@ -1,4 +1,4 @@
-"""What holds between a recommendation and the desired count (docs/hpa.md, sections 10 and 11)."""
+"""Promises between a recommendation and the desired count (docs/hpa.md, sections 10 and 11)."""
 
 from __future__ import annotations
 

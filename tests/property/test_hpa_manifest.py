@@ -104,8 +104,8 @@ def test_any_document_is_a_spec_or_faults_with_paths(document: Any) -> None:
 
 def check_that_it_runs(spec: HpaSpec) -> None:
     totals = {metric.name: 12345 for metric in spec.metrics}
-    seen = observe_totals(spec, 3, totals, {"cpu": 500, "memory": 500}, NOW)
-    reconcile(spec, seen, HpaState(), NOW)
+    observed = observe_totals(spec, 3, totals, {"cpu": 500, "memory": 500}, NOW)
+    reconcile(spec, observed, HpaState(), NOW)
 
 
 @given(st.text(max_size=20) | st.text("ab=!, ()in", max_size=20))

@@ -1,4 +1,4 @@
-"""What holds for every single metric, whatever the load (docs/hpa.md, sections 8 and 9)."""
+"""Promises for every single metric, whatever the load (docs/hpa.md, sections 8 and 9)."""
 
 from __future__ import annotations
 
@@ -150,16 +150,16 @@ def test_the_order_of_pods_and_samples_is_irrelevant(
     cluster = Cluster(seed)
     pods, taken = cluster.pods(), list(cluster.samples().items())
     metric = MetricSpec("Resource", resource, HpaMetricTarget("Utilization", percent))
-    one = evaluate(metric, SampledPods(dict(taken)), MetricContext(5, 5, pods, tolerance, NOW, SHIPPED))
+    first = evaluate(metric, SampledPods(dict(taken)), MetricContext(5, 5, pods, tolerance, NOW, SHIPPED))
     cluster.random.shuffle(pods)
     cluster.random.shuffle(taken)
     other = evaluate(metric, SampledPods(dict(taken)), MetricContext(5, 5, pods, tolerance, NOW, SHIPPED))
-    if isinstance(one, MetricProposal):
-        assert one == other
+    if isinstance(first, MetricProposal):
+        assert first == other
     else:
         # With two pods at fault the message names whichever comes first.
         assert isinstance(other, Unmeasured)
-        assert one.cause == other.cause
+        assert first.cause == other.cause
 
 
 proposals = st.lists(
@@ -171,25 +171,25 @@ proposals = st.lists(
 
 @given(proposals, st.randoms(), st.integers(0, 50))
 def test_the_order_of_metrics_is_irrelevant(
-    some: list[MetricProposal | Unmeasured], random: object, current: int
+    sides: list[MetricProposal | Unmeasured], random: object, current: int
 ) -> None:
-    shuffled = list(some)
+    shuffled = list(sides)
     random.shuffle(shuffled)  # type: ignore[attr-defined]
-    one, other = combine(some, current), combine(shuffled, current)
-    if isinstance(one, CombinedProposal):
+    first, other = combine(sides, current), combine(shuffled, current)
+    if isinstance(first, CombinedProposal):
         assert isinstance(other, CombinedProposal)
-        assert (one.replicas, one.partial) == (other.replicas, other.partial)
+        assert (first.replicas, first.partial) == (other.replicas, other.partial)
     else:
         assert isinstance(other, NoRecommendation)
 
 
 @given(proposals, st.integers(0, 50))
 def test_a_broken_metric_blocks_scaling_down_and_nothing_else(
-    some: list[MetricProposal | Unmeasured], current: int
+    sides: list[MetricProposal | Unmeasured], current: int
 ) -> None:
-    valid = [proposal.replicas for proposal in some if isinstance(proposal, MetricProposal)]
-    broken = len(valid) < len(some)
-    combined = combine(some, current)
+    valid = [proposal.replicas for proposal in sides if isinstance(proposal, MetricProposal)]
+    broken = len(valid) < len(sides)
+    combined = combine(sides, current)
     blocked = not valid or (broken and max(valid) < current)
     assert isinstance(combined, NoRecommendation) == blocked
     if isinstance(combined, CombinedProposal):
@@ -203,9 +203,9 @@ def test_totals_and_pods_that_are_alike_give_one_proposal(
     """The functions over totals and the whole way over pods are one rule."""
     metric = MetricSpec("Resource", "cpu", HpaMetricTarget("Utilization", percent))
     spec = HpaSpec(CrossVersionObjectReference("Deployment", "d", "apps/v1"), 100, (metric,))
-    seen = observe_totals(spec, current, {"cpu": use}, {"cpu": request}, NOW)
-    situation = MetricContext(current, current, seen.pods, tolerance, NOW, SHIPPED)
-    over_pods = evaluate(metric, seen.answers[0], situation)
+    observed = observe_totals(spec, current, {"cpu": use}, {"cpu": request}, NOW)
+    situation = MetricContext(current, current, observed.pods, tolerance, NOW, SHIPPED)
+    over_pods = evaluate(metric, observed.answers[0], situation)
     assert over_pods == from_utilization(use, request * current, percent, current, current, tolerance)
 
 
@@ -217,5 +217,5 @@ def test_fewer_ready_pods_than_replicas_may_break_the_order() -> None:
 
 
 def test_a_percentage_past_32_bits_may_break_the_order() -> None:
-    asked = [from_utilization(use, 1, 1, 1, 1, Tolerance()) for use in (21_474_836, 21_474_837)]
-    assert [replicas_of(proposal) for proposal in asked] == [2_147_483_600, -2_147_483_596]
+    computed = [from_utilization(use, 1, 1, 1, 1, Tolerance()) for use in (21_474_836, 21_474_837)]
+    assert [replicas_of(proposal) for proposal in computed] == [2_147_483_600, -2_147_483_596]

@@ -1,4 +1,4 @@
-"""What holds for whole passes: no crash, a fixed point stays, stored state is the state (docs/hpa.md, section 3)."""
+"""Promises for whole passes: no crash, a fixed point stays, stored state is the state (docs/hpa.md, section 3)."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
 def test_a_pass_takes_whatever_a_cluster_shows(seed: int, spec: HpaSpec, controller: Controller) -> None:
     state, cluster = HpaState(), Cluster(seed)
     for step in range(3):
-        seen = cluster.observation(spec)
-        outcome = reconcile(spec, seen, state, NOW + timedelta(seconds=15 * step), controller)
+        observed = cluster.observation(spec)
+        outcome = reconcile(spec, observed, state, NOW + timedelta(seconds=15 * step), controller)
         state = outcome.state
-        check(spec, seen, outcome)
+        check(spec, observed, outcome)
 
 
-def check(spec: HpaSpec, seen: Observation, outcome: Pass) -> None:
+def check(spec: HpaSpec, observed: Observation, outcome: Pass) -> None:
     desired = outcome.desired
     assert outcome.conditions == outcome.state.conditions
     assert len({condition.type for condition in outcome.conditions}) == len(outcome.conditions)
     if desired.written:
         assert spec.bounds.min_replicas <= desired.replicas <= spec.max_replicas
         assert desired.events[-1].reason == "SuccessfulRescale"
-        assert isinstance(seen.scale, ScaleSubresource)
-        assert desired.replicas != seen.scale.spec_replicas
+        assert isinstance(observed.scale, ScaleSubresource)
+        assert desired.replicas != observed.scale.spec_replicas
 
 
 @given(
@@ -49,11 +49,11 @@ def check(spec: HpaSpec, seen: Observation, outcome: Pass) -> None:
 def test_at_a_fixed_point_another_pass_changes_nothing(
     spec: HpaSpec, replicas: int, totals: dict[str, int], request: int, controller: Controller
 ) -> None:
-    seen = observe_totals(spec, replicas, totals, {"cpu": request, "memory": request}, NOW)
-    once = reconcile(spec, seen, HpaState(), NOW, controller)
+    observed = observe_totals(spec, replicas, totals, {"cpu": request, "memory": request}, NOW)
+    once = reconcile(spec, observed, HpaState(), NOW, controller)
     if once.desired.written or once.desired.replicas != replicas:
         return
-    twice = reconcile(spec, seen, once.state, NOW, controller)
+    twice = reconcile(spec, observed, once.state, NOW, controller)
     assert twice.desired.replicas == once.desired.replicas
     assert not twice.desired.written
     assert [condition[:3] for condition in twice.conditions] == [condition[:3] for condition in once.conditions]

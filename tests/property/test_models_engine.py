@@ -1,4 +1,4 @@
-"""What holds for any demand, of the models that decide and of those they fall back to."""
+"""Promises for any demand, of the models that decide and of their fallbacks."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ def histories(draw: st.DrawFn) -> Panel:
 
 def forecast(model: Model, panel: Panel) -> np.ndarray:
     """[series, quantile, steps and peak], NaN for unknown series."""
-    return asked(model.fit(panel), panel)
+    return forecast_of(model.fit(panel), panel)
 
 
-def asked(fitted: Fitted, panel: Panel) -> np.ndarray:
-    """The same of a model that has learned."""
+def forecast_of(fitted: Fitted, panel: Panel) -> np.ndarray:
+    """Forecast of a model that has learned: its path, and its peak."""
     path, peak = fitted.forecast(6, LEVELS), fitted.forecast_peak(StepWindow(2, 5), LEVELS)
     out = np.full((len(panel), len(LEVELS), 7), np.nan)
     rows = path.provenance.rows(panel.keys)
@@ -54,8 +54,8 @@ class TestAnyDemand:
     @given(history=histories())
     @settings(max_examples=25, deadline=None)
     def test_quantiles_are_finite_ordered_and_not_negative(self, model: Model, history: Panel) -> None:
-        found = forecast(model, history)
-        known = found[~np.isnan(found).any(axis=(1, 2))]
+        quantiles = forecast(model, history)
+        known = quantiles[~np.isnan(quantiles).any(axis=(1, 2))]
         assert np.isfinite(known).all()
         assert (known >= 0).all()
         assert (np.diff(known, axis=1) >= 0).all()
@@ -83,8 +83,8 @@ class TestAnyDemand:
         known = history.until(origin)
         other = history.values.copy()
         other[:, known.length :] = 3 * np.nan_to_num(other[:, known.length :]) + 1
-        seen = replace(history, values=other).until(origin)
-        np.testing.assert_array_equal(forecast(model, seen), forecast(model, known))
+        cut = replace(history, values=other).until(origin)
+        np.testing.assert_array_equal(forecast(model, cut), forecast(model, known))
 
     @given(history=histories(), at=st.integers(25, 239), width=st.integers(1, 20))
     @settings(max_examples=10, deadline=None)
@@ -106,8 +106,8 @@ class TestAnyDemand:
         for back in range(bins, 0, -1):
             one_by_one = one_by_one.update(history.until(history.end - (back - 1) * HOUR).last(HOUR))
         np.testing.assert_allclose(
-            asked(one_by_one, history),
-            asked(at_fit.update(history), history),
+            forecast_of(one_by_one, history),
+            forecast_of(at_fit.update(history), history),
             rtol=1e-4,
             atol=1e-4 * np.nanmax(history.values, initial=0.0),
         )

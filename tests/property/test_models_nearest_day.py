@@ -1,4 +1,4 @@
-"""Nearest days: what is found depends on the past alone, and days that were the same are found."""
+"""Nearest days depend on the past alone, and equal days are among them."""
 
 from __future__ import annotations
 
@@ -26,5 +26,7 @@ def test_what_came_later_changes_nothing(seed: int, origin: int) -> None:
     known = rng.uniform(0, 10, (2, 7 * DAY))
     other = known.copy()
     other[:, origin + 1 :] = rng.uniform(0, 100, other[:, origin + 1 :].shape)
-    for one, two in zip(*(near_days(x, np.array([origin]), DAY, NearestDay()) for x in (known, other)), strict=True):
-        np.testing.assert_allclose(one, two)
+    for nearest, two in zip(
+        *(near_days(x, np.array([origin]), DAY, NearestDay()) for x in (known, other)), strict=True
+    ):
+        np.testing.assert_allclose(nearest, two)

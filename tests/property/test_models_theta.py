@@ -1,4 +1,4 @@
-"""Theta against statsmodels: the same forecast at the end of what was learned from."""
+"""Theta against statsmodels: both forecast the same at the end of the history."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def test_the_expected_path_is_the_forecast_of_statsmodels(seed: int, days: int, 
     values = size * (10 + np.sin(np.arange(24 * days) / 24 * 2 * np.pi) + rng.normal(0, 0.3, 24 * days))
 
     history = panel(values, step=HOUR)
-    ours = Theta(theta=theta).fit(history).learned.expects.expected(history, 30)[0]
+    path = Theta(theta=theta).fit(history).learned.expects.expected(history, 30)[0]
 
     scale = np.std(values)
-    theirs = library_model(values / scale, 24).fit().forecast(30, theta) * scale
-    np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+    reference = library_model(values / scale, 24).fit().forecast(30, theta) * scale
+    np.testing.assert_allclose(path, reference, rtol=1e-6)

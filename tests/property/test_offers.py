@@ -1,4 +1,4 @@
-"""What holds for the offer of every decision."""
+"""Promises for the offer of every decision."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from tests.support.published import FleetOfOne
 
 
 def fleet(case: Case) -> FleetOfOne:
-    one, _ = decide(case.workload, case.outlooks, case.policy, case.state, NOON)
+    recommendation, _ = decide(case.workload, case.outlooks, case.policy, case.state, NOON)
     subject = Subject(case.workload, case.policy.horizontal, case.outlooks)
     decisions, _ = decide_columns(inputs_of_one(subject, NOON), case.state, NOON.timestamp())
-    return FleetOfOne(one, decisions, subject)
+    return FleetOfOne(recommendation, decisions, subject)
 
 
 def columns(case: Case) -> DecidedColumns:
@@ -59,10 +59,10 @@ def test_without_a_clamp_no_demand_is_below_what_is_measured_unless_the_policy_s
 def test_no_number_asks_for_more_than_the_policy_allows_or_there_are_while_nothing_is_decided(case: Case) -> None:
     decided = columns(case)
     offers, most = offered(decided), int(decided.maximum[0])
-    kept = most if decided.status[0] == DECIDED else max(most, int(decided.current[0]))
+    highest = most if decided.status[0] == DECIDED else max(most, int(decided.current[0]))
     for signal in range(len(decided.signals)):
         demand, pod = offers.numbers("demand").value[signal, 0], decided.pod[signal, 0]
-        assert np.isnan(demand) or np.isnan(pod) or demand <= kept * pod
+        assert np.isnan(demand) or np.isnan(pod) or demand <= highest * pod
     assert np.isnan(offers.numbers("replicas").value[0]) or offers.numbers("replicas").value[0] <= most
     assert np.isnan(offers.numbers("floor").value[0]) or offers.numbers("floor").value[0] <= most
 

@@ -1,4 +1,4 @@
-"""Demand is open-loop: what the count of pods does leaves no trace in it."""
+"""Demand is open-loop: changes of the count of pods leave no trace in it."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def test_a_constant_demand_is_constant_under_any_path_of_the_count(
 ) -> None:
     once = path_of(steps, sum(long for long, _ in steps))
     pods = np.concatenate([np.ones(20 + phase), once, once, np.full(20 + -(phase + 2 * len(once)) % 5, 2.0)])
-    seen = by_five(pods)
-    estimate = without_warm_up(by_five(usage_of(pods, demand, extra, long)), seen, np.array([extra * long / 5]))
+    counts = by_five(pods)
+    estimate = without_warm_up(by_five(usage_of(pods, demand, extra, long)), counts, np.array([extra * long / 5]))
     assert np.allclose(estimate, demand, rtol=1e-4)
 
 
@@ -72,7 +72,7 @@ def test_and_so_is_its_forecast_once_some_starts_were_seen(
     """Days of some path, three hours with five starts, and an hour of any path.
 
     Yesterday is one of the experts, and of its starts, before any was seen whole, a part may be left in it: a bound on
-    what a model says and no law, so the examples are always the same.
+    a model's forecast and no law, so the examples are always the same.
     """
     pods = np.concatenate([wandering(seed, WHOLE - RECENT), np.resize(STARTS, RECENT)])
     extra = extra if extra > demand / 100 else 0.0
@@ -81,20 +81,20 @@ def test_and_so_is_its_forecast_once_some_starts_were_seen(
     passed = 60 + phase
     later = np.concatenate([pods, np.full(10, 5.0), path_of(steps, passed)[: passed - 10]])[-WHOLE:]
     ahead = first.peaks(CPU, history(later, demand, extra, long, passed), [SOON], NOON + minutes(passed))
-    said = ahead[SOON].values[0]
-    assert np.allclose(said[:-1], demand, rtol=0.08)
-    assert demand * 0.92 <= said[-1] <= demand * 1.35, "the outermost level goes on fearing what past days had"
+    peaks = ahead[SOON].values[0]
+    assert np.allclose(peaks[:-1], demand, rtol=0.08)
+    assert demand * 0.92 <= peaks[-1] <= demand * 1.35, "the outermost level still covers the starts of past days"
 
 
 SOON = PeakSpan(minutes(3), minutes(3))
 
 
 def history(pods: np.ndarray, demand: float, extra: float, long: int, passed: int) -> FreshHistory:
-    """As the service holds it, so many minutes after noon."""
-    at, one = NOON + minutes(passed), workload(resources=Resources(cpu_request=1.0), autoscaler=hpa(highest=1000))
+    """History as the service holds it, so many minutes after noon."""
+    at, workload_ = NOON + minutes(passed), workload(resources=Resources(cpu_request=1.0), autoscaler=hpa(highest=1000))
     usage = usage_of(pods, demand, extra, long)
-    (cpu, cpu_minutes), (ready, ready_minutes) = (cut((one.id,), values, at) for values in (usage, pods))
-    around = DemandContext(CPU, fresh(ready, ready_minutes), {one.id: one})
+    (cpu, cpu_minutes), (ready, ready_minutes) = (cut((workload_.id,), values, at) for values in (usage, pods))
+    around = DemandContext(CPU, fresh(ready, ready_minutes), {workload_.id: workload_})
     return fresh(cpu, cpu_minutes, around)
 
 

@@ -1,4 +1,4 @@
-"""A record that the serving process makes of a table is, byte for byte, the one that the cycle made."""
+"""A record that the serving process makes of a table equals the cycle's, byte for byte."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ NOTES = ("", "ridge spoke: too few days for a network", "it spoke")
 
 @dataclass
 class DayBefore:
-    """What the same time was a day ago."""
+    """Forecaster that repeats the value of a day ago."""
 
     known: Mapping[WorkloadId, float]
 
@@ -92,7 +92,7 @@ class RandomFleet:
     policies: Policies = field(default_factory=lambda: Policies(POLICIES[0]))
     sizings: dict[WorkloadId, PodSizing] = field(default_factory=dict)
     facts: dict[tuple[str, WorkloadId, str], Any] = field(default_factory=dict)
-    """What stays from minute to minute, by signal, workload and name."""
+    """Values that stay from minute to minute, by signal, workload and name."""
 
     def decided(self, at: datetime) -> FleetDecisions:
         """The decisions of one cycle."""
@@ -153,8 +153,10 @@ class RandomFleet:
         silent = self._stays(signal, ids, "silent", (0, 0, 0, 0, 0, 0, 1, 4, 200))
         known = self._stays(signal, ids, "known", (180,) * 8 + (20, 21))
         code = self._stays(signal, ids, "code", (0,) * 12 + (1, 2, 3, 4)).astype(np.int8)
-        seen, of = self._stays(signal, ids, "seen", (2.0, 3.0)), self._stays(signal, ids, "of", (4.0, 5.0))
-        parts = Parts(self.random.uniform(0.0, MOST[signal], count), np.zeros(count, np.int64), code, seen, of)
+        complete, expected = self._stays(signal, ids, "seen", (2.0, 3.0)), self._stays(signal, ids, "of", (4.0, 5.0))
+        parts = Parts(
+            self.random.uniform(0.0, MOST[signal], count), np.zeros(count, np.int64), code, complete, expected
+        )
         rows = {id_: row for row, id_ in enumerate(ids)}
         return Latest(rows, values, silent, known, at.replace(second=0), MINUTE, 180, parts)
 
@@ -165,8 +167,8 @@ class RandomFleet:
                 self.facts[signal, id_, name] = self._chosen(among)
         return np.array([self.facts[signal, id_, name] for id_ in ids])
 
-    def _peaks(self, signal: Signal, wanted: list[WorkloadId], at: datetime, span: PeakSpan) -> PeakForecasts:
-        ids = tuple(wanted)
+    def _peaks(self, signal: Signal, ids_: list[WorkloadId], at: datetime, span: PeakSpan) -> PeakForecasts:
+        ids = tuple(ids_)
         values = np.sort(self.random.uniform(0.0, MOST[signal], (len(ids), len(LEVELS))), axis=1)
         values[self._stays(signal, ids, "unforeseen", (False,) * 8 + (True,))] = np.nan
         models = self._stays(signal, ids, "model", (0, 1)).astype(np.int32)
@@ -206,27 +208,27 @@ def test_a_record_of_the_table_is_that_of_the_cycle(seed: int, seconds: int) -> 
 @given(st.integers(0, 2**32 - 1))
 @settings(max_examples=20, deadline=None)
 def test_a_fleet_that_comes_as_numbers_and_texts_is_the_one_that_was_decided(seed: int) -> None:
-    """As shards answer: what changes is told, pickled; the rest is kept from before."""
-    fleet, times, kept, before = RandomFleet(np.random.default_rng(seed)), SizeTimes(), SentSizes(), None
+    """Shards answer so: changed texts are sent, pickled; the others stay from before."""
+    fleet, times, sent, before = RandomFleet(np.random.default_rng(seed)), SizeTimes(), SentSizes(), None
     for minute in range(4):
         decided = fleet.decided(after(minute))
         times.follow(decided)
         answer = pickle.dumps((decided.numbers, times.since(before, decided, len(decided))))
         numbers, texts = pickle.loads(answer)  # noqa: S301  our own
-        kept.follow(decided.ids)
-        kept.update(range(len(decided)), texts)
+        sent.follow(decided.ids)
+        sent.update(range(len(decided)), texts)
         before = decided.at
-        told = DecidedRows(decided.at, decided.workloads, numbers, [one for one in kept.latest if one])
-        assert list(map(without_levels, told)) == list(map(without_levels, decided))
-        assert told.verdicts() == decided.verdicts()
+        received = DecidedRows(decided.at, decided.workloads, numbers, [text for text in sent.latest if text])
+        assert list(map(without_levels, received)) == list(map(without_levels, decided))
+        assert received.verdicts() == decided.verdicts()
         for row in range(len(decided)):
-            assert told.summary(row) == decided.summary(row)
+            assert received.summary(row) == decided.summary(row)
 
 
-def without_levels(one: Recommendation) -> Recommendation:
-    """The whole distribution of a forecast stays where it was made."""
+def without_levels(recommendation: Recommendation) -> Recommendation:
+    """Remove the whole distribution of a forecast, which stays where it was made."""
     views = (
         replace(view, forecast=view.forecast and replace(view.forecast, levels=(), peaks=()), pod=None)
-        for view in one.signals
+        for view in recommendation.signals
     )
-    return replace(one, signals=tuple(views))
+    return replace(recommendation, signals=tuple(views))

@@ -1,4 +1,4 @@
-"""Many runs on arrays go as each of them does alone: by the exact HPA, and by what the service would have decided."""
+"""Many runs on arrays equal each run alone: by the exact HPA, and by the decisions of the service."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ seconds = st.integers(0, 59).map(lambda count: timedelta(seconds=count))
 timings = st.builds(Timing, st.sampled_from([15, 20, 30, 60]).map(lambda s: timedelta(seconds=s)), seconds, seconds)
 start_ups = st.builds(
     StartUp,
-    st.lists(st.integers(0, 400), min_size=1, max_size=3).map(lambda s: tuple(timedelta(seconds=one) for one in s)),
+    st.lists(st.integers(0, 400), min_size=1, max_size=3).map(lambda s: tuple(timedelta(seconds=value) for value in s)),
     st.integers(0, 2**32 - 1),
 )
 cpu = st.builds(Target, st.just("cpu"), st.just(TargetType.UTILIZATION), st.integers(1, 150).map(lambda p: p / 100))
@@ -54,13 +54,13 @@ def events(draw: st.DrawFn) -> ScheduledEvent:
     """A floor, a maximum or a maintenance window, once or again and again."""
     maxima = ({"max_replicas": count, "over_measured": count < 6} for count in (3, 8))
     floors = ({"replicas": count} for count in (2, 9, 25))
-    what: dict[str, object] = draw(st.sampled_from([{"freeze": True}, *floors, *maxima]))
+    limits: dict[str, object] = draw(st.sampled_from([{"freeze": True}, *floors, *maxima]))
     if draw(st.booleans()):
         repeated = {"cron": f"*/{draw(st.integers(5, 20))} * * * *", "duration": draw(minutes) + timedelta(minutes=1)}
-        return ScheduledEvent.model_validate({"name": "often", **what, **repeated})
+        return ScheduledEvent.model_validate({"name": "often", **limits, **repeated})
     start = NOON + draw(minutes) * draw(st.integers(0, 4))
     return ScheduledEvent.model_validate(
-        {"name": "once", **what, "start": start, "end": start + draw(seconds) + draw(minutes) + timedelta(seconds=1)}
+        {"name": "once", **limits, "start": start, "end": start + draw(seconds) + draw(minutes) + timedelta(seconds=1)}
     )
 
 
@@ -96,7 +96,7 @@ def traces(draw: st.DrawFn, workload: Workload) -> Traces:
     for signal, unit in ((CPU, 1.0), (REQUESTS, 30.0)):
         level = scale * unit * rng.choice([0.0, 0.3, 1.0, 1.0, 2.5], (2, count))
         noisy = level * np.where(rng.random((2, 1)) < 0.5, 1.0, rng.uniform(0.8, 1.2, (2, count)))
-        if signal == CPU and draw(st.booleans()):  # exactly what whole pods carry
+        if signal == CPU and draw(st.booleans()):  # exactly the load that whole pods carry
             noisy = (workload.resources.cpu_request or 1.0) * rng.integers(1, 9, (2, count)).repeat(4, axis=1)[
                 :, :count
             ]
@@ -112,12 +112,14 @@ def forecasts(draw: st.DrawFn, measurements: Measurements) -> ReplayForecasts:
     unit = {CPU: 1.0, REQUESTS: 30.0}
     values = {signal: np.sort(unit[signal] * rng.gamma(1.0, 5.0, shape), axis=1) for signal in unit}
     silent = {signal: rng.random((shape[0], 1, 2)) < draw(st.sampled_from([0.0, 0.3])) for signal in unit}
-    return ReplayForecasts("drawn", SPAN, LEVELS, {one: np.where(silent[one], np.nan, values[one]) for one in unit})
+    return ReplayForecasts(
+        "drawn", SPAN, LEVELS, {signal: np.where(silent[signal], np.nan, values[signal]) for signal in unit}
+    )
 
 
 @st.composite
 def scenes(draw: st.DrawFn) -> tuple[list[Run], Measurements]:
-    """The same workload under several policies and targets, as a comparison has them."""
+    """Runs of one workload under several policies and targets, as a comparison has them."""
     least, more = draw(st.integers(1, 4)), draw(st.integers(0, 30))
     targets = tuple(draw(st.lists(cpu | cores | rates, min_size=1, max_size=2)))
     hpa = Autoscaler("web", least, least + more, targets)
@@ -147,16 +149,16 @@ class Contrary:
     """Wants more when there are few pods and fewer when there are many; at times it has no opinion."""
 
     def counts(self, situation: Situation) -> np.ndarray:
-        wanted = np.where(
+        counts = np.where(
             situation.desired < 6, 2 * situation.desired, situation.ready + np.nan_to_num(situation.upper)
         )
-        return np.where(situation.minute_of_day % 7 == 3, np.nan, wanted)
+        return np.where(situation.minute_of_day % 7 == 3, np.nan, counts)
 
 
 def setup_for(workload: Workload, start_up: StartUp, timing: Timing, behavior: object) -> Setup:
-    found = setup_of(workload, HorizontalPolicy(requests_metric="rate"))
-    assert isinstance(found, Setup)
-    return replace(found, capacity=Capacity(0.7), behavior=behavior, start_up=start_up, timing=timing)  # type: ignore[arg-type]
+    setup = setup_of(workload, HorizontalPolicy(requests_metric="rate"))
+    assert isinstance(setup, Setup)
+    return replace(setup, capacity=Capacity(0.7), behavior=behavior, start_up=start_up, timing=timing)  # type: ignore[arg-type]
 
 
 @settings(deadline=None, max_examples=20)
@@ -169,16 +171,16 @@ def test_runs_on_arrays_go_as_each_alone(scene: tuple[list[Run], Measurements]) 
 
 def assert_same(result: RunResult, alone: list[World]) -> None:
     track, account = result.track, alone[-1].account
-    assert track.desired.tolist() == [one.pods.desired for one in alone]
-    assert track.ready.tolist() == [one.pods.ready for one in alone]
-    assert track.floor.tolist() == [one.floor for one in alone]
-    assert np.allclose(track.missing, 60.0 * np.diff([0.0, *(one.account.missing for one in alone)]), atol=1e-9)
-    assert np.allclose(track.spent, 60.0 * np.diff([0.0, *(one.account.pod_hours for one in alone)]))
+    assert track.desired.tolist() == [world.pods.desired for world in alone]
+    assert track.ready.tolist() == [world.pods.ready for world in alone]
+    assert track.floor.tolist() == [world.floor for world in alone]
+    assert np.allclose(track.missing, 60.0 * np.diff([0.0, *(world.account.missing for world in alone)]), atol=1e-9)
+    assert np.allclose(track.spent, 60.0 * np.diff([0.0, *(world.account.pod_hours for world in alone)]))
     assert (result.account.short, result.account.measured, result.account.changes) == (
         account.short,
         account.measured,
         account.changes,
     )
-    for one, other in zip(result.account.__getstate__(), account.__getstate__(), strict=True):
-        if isinstance(one, float):
-            assert math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-12)
+    for figure, other in zip(result.account.__getstate__(), account.__getstate__(), strict=True):
+        if isinstance(figure, float):
+            assert math.isclose(figure, other, rel_tol=1e-9, abs_tol=1e-12)

@@ -1,4 +1,4 @@
-"""The HPAs of a replay say what the controller says, pass after pass."""
+"""The HPAs of a replay decide as the controller does, pass after pass."""
 
 from __future__ import annotations
 
@@ -50,41 +50,43 @@ class Counts(NamedTuple):
 
 def hpa_of(targets: tuple[PodTarget, ...], bounds: ReplicaBounds, behavior: Behavior | None = None) -> Hpas:
     """One row."""
-    columns = target_columns([UNREADABLE_TERMS._replace(targets=tuple(target_numbers(one, None) for one in targets))])
+    columns = target_columns(
+        [UNREADABLE_TERMS._replace(targets=tuple(target_numbers(target, None) for target in targets))]
+    )
     least, most = np.array([bounds.min_replicas]), np.array([bounds.max_replicas])
     return Hpas(tuple(map(kind_of, targets)), columns, least, most, behavior, SYNC)
 
 
 def usage_of(demand: dict[Signal, float]) -> dict[str, Usage]:
     return {
-        one: Usage(np.array([0 if math.isnan(value) else milli(value)]), np.array([not math.isnan(value)]))
-        for one, value in demand.items()
+        signal: Usage(np.array([0 if math.isnan(value) else milli(value)]), np.array([not math.isnan(value)]))
+        for signal, value in demand.items()
     }
 
 
-def asked(targets: tuple[PodTarget, ...], pods: Counts, cores: float, floor: int = 0) -> int:
-    """After the first pass of an HPA that found no more pods than it has to have."""
+def replicas_for(targets: tuple[PodTarget, ...], pods: Counts, cores: float, floor: int = 0) -> int:
+    """Replicas after the first pass of an HPA with no more pods than its bounds require."""
     hpa = hpa_of(targets, TWO_TO_TWENTY)
     return int(hpa.replicas(pods, usage_of({CPU: cores}), np.array([floor]), 1)[0])
 
 
 def test_pods_that_start_are_not_asked_for_again() -> None:
-    assert asked(AT_70_PERCENT, Counts.of(4), 5.6) == 8
-    assert asked(AT_70_PERCENT, Counts.of(4, 4), 5.6) == 8
+    assert replicas_for(AT_70_PERCENT, Counts.of(4), 5.6) == 8
+    assert replicas_for(AT_70_PERCENT, Counts.of(4, 4), 5.6) == 8
 
 
 def test_a_raised_floor_is_asked_for_at_once_but_never_above_the_maximum() -> None:
-    assert asked(AT_70_PERCENT, Counts.of(4), 2.8, floor=9) == 9
-    assert asked(AT_70_PERCENT, Counts.of(4), 2.8, floor=99) == 20
-    assert asked(AT_70_PERCENT, Counts.of(4), 2.8, floor=1) == 4
+    assert replicas_for(AT_70_PERCENT, Counts.of(4), 2.8, floor=9) == 9
+    assert replicas_for(AT_70_PERCENT, Counts.of(4), 2.8, floor=99) == 20
+    assert replicas_for(AT_70_PERCENT, Counts.of(4), 2.8, floor=1) == 4
 
 
 def test_a_workload_at_zero_stays_there() -> None:
-    assert asked(AT_70_PERCENT, Counts.of(0), 5.0) == 0
+    assert replicas_for(AT_70_PERCENT, Counts.of(0), 5.0) == 0
 
 
 def test_without_a_sample_nothing_moves() -> None:
-    assert asked(AT_70_PERCENT, Counts.of(4), math.nan) == 4
+    assert replicas_for(AT_70_PERCENT, Counts.of(4), math.nan) == 4
 
 
 cores = st.floats(0.01, 60.0)
@@ -109,17 +111,17 @@ def test_every_pass_is_the_controllers(
     which: tuple[PodTarget, ...],
     least: int,
     more: int,
-    seen: list[tuple[int, int, dict[Signal, float]]],
+    minutes: list[tuple[int, int, dict[Signal, float]]],
     behavior: Behavior | None,
 ) -> None:
     bounds = ReplicaBounds(least, least + more)
-    ours, state = hpa_of(which, bounds, behavior), NEW_HPA
-    for sync, (ready, pending, demand) in enumerate(seen):
+    rows, state = hpa_of(which, bounds, behavior), NEW_HPA
+    for sync, (ready, pending, demand) in enumerate(minutes):
         now, pods = NOON + sync * SYNC, Counts.of(ready, pending)
         spec = spec_of(which, bounds, behavior)
         controller = reconcile(spec, observed(which, ready, pending, demand, now), state, now)
-        replicas = ours.replicas(pods, usage_of(demand), np.array([0]), sync)
-        ours.moved(replicas - pods.desired, sync)
+        replicas = rows.replicas(pods, usage_of(demand), np.array([0]), sync)
+        rows.moved(replicas - pods.desired, sync)
         written = controller.desired.replicas if controller.desired.written else ready + pending
         assert replicas.tolist() == [written]
         state = controller.state
@@ -132,10 +134,10 @@ def test_more_demand_never_asks_for_fewer_pods_from_the_same_size(
     counts = [
         int(
             hpa_of(which, ReplicaBounds(1, 100)).replicas(
-                Counts.of(6), usage_of({CPU: one, REQUESTS: one}), np.array([0]), 1
+                Counts.of(6), usage_of({CPU: demand, REQUESTS: demand}), np.array([0]), 1
             )[0]
         )
-        for one in sorted(asked_for)
+        for demand in sorted(asked_for)
     ]
     assert all(fewer <= more for fewer, more in pairwise(counts))
 
@@ -157,7 +159,7 @@ def observed(
     targets: tuple[PodTarget, ...], ready: int, pending: int, demand: dict[Signal, float], now: datetime
 ) -> Observation:
     """Ready pods that share the demand, and pods that are not running yet, as the controller would see them."""
-    request = next((milli(one.request) for one in targets if isinstance(one, UtilizationTarget)), 1000)
+    request = next((milli(target.request) for target in targets if isinstance(target, UtilizationTarget)), 1000)
     names = [f"ready-{i}" for i in range(ready)]
     serving = [pod(name, request, ReadyCondition("True", LONG_AGO)) for name in names]
     starting = [pod(f"starting-{i}", request, None) for i in range(pending)]

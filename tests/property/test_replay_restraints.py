@@ -47,12 +47,12 @@ phases = st.lists(
 @st.composite
 def events(draw: st.DrawFn) -> ScheduledEvent:
     """A floor or a maintenance window, once or again and again."""
-    what: dict[str, object] = draw(st.sampled_from([{"freeze": True}, {"replicas": 3}, {"replicas": 9}]))
+    limits: dict[str, object] = draw(st.sampled_from([{"freeze": True}, {"replicas": 3}, {"replicas": 9}]))
     if draw(st.booleans()):
         cron, duration = f"*/{draw(st.integers(9, 25))} * * * *", draw(odd) + MINUTE
-        return ScheduledEvent.model_validate({"name": "often", **what, "cron": cron, "duration": duration})
+        return ScheduledEvent.model_validate({"name": "often", **limits, "cron": cron, "duration": duration})
     start = NOON + draw(odd) * draw(st.integers(0, 4))
-    return ScheduledEvent.model_validate({"name": "once", **what, "start": start, "end": start + draw(odd) + MINUTE})
+    return ScheduledEvent.model_validate({"name": "once", **limits, "start": start, "end": start + draw(odd) + MINUTE})
 
 
 policies = st.builds(
@@ -71,24 +71,32 @@ policies = st.builds(
 
 @st.composite
 def scenes(draw: st.DrawFn) -> tuple[list[Run], Measurements]:
-    """Load in steps of whole pods, gone at times, at times unseen; forecasts that know what it would have been."""
+    """Load in steps of whole pods, gone at times, at times unseen; forecasts that know the load without outages."""
     cpu = Target("cpu", TargetType.UTILIZATION, 0.5)
     rate = Target("rate", TargetType.AVERAGE_VALUE, 15.0)
     targets = draw(st.sampled_from([(cpu,), (cpu, rate), (cpu, rate, Target("cpu", TargetType.AVERAGE_VALUE, 0.7))]))
     workload = Workload(workload_id("web"), 3, 3, Resources(cpu_request=1.0), Autoscaler("web", 1, 30, targets))
     drawn = [draw(phases) for _ in SIGNALS]
-    length = min(sum(count for _, count in some) for some in drawn)
-    pods = {one: np.repeat(*np.array(some).T)[:length].astype(float) for one, some in zip(SIGNALS, drawn, strict=True)}
-    values = {
-        one: np.r_[np.full(PAST, 4.0), np.where(some < 0, np.nan, some)] * FULL[one] for one, some in pods.items()
+    length = min(sum(count for _, count in phases_of_signal) for phases_of_signal in drawn)
+    pods = {
+        signal: np.repeat(*np.array(phases_of_signal).T)[:length].astype(float)
+        for signal, phases_of_signal in zip(SIGNALS, drawn, strict=True)
     }
-    recorded = Traces((workload,), NOON - (PAST - 1) * MINUTE, {one: some[None] / 2 for one, some in values.items()})
+    values = {
+        signal: np.r_[np.full(PAST, 4.0), np.where(counts < 0, np.nan, counts)] * FULL[signal]
+        for signal, counts in pods.items()
+    }
+    recorded = Traces(
+        (workload,), NOON - (PAST - 1) * MINUTE, {signal: cores[None] / 2 for signal, cores in values.items()}
+    )
     measurements = measurements_of(recorded, NOON, length)
-    expected = {one: np.maximum.accumulate(np.maximum(some, 0)) * FULL[one] / 2 for one, some in pods.items()}
+    expected = {
+        signal: np.maximum.accumulate(np.maximum(counts, 0)) * FULL[signal] / 2 for signal, counts in pods.items()
+    }
     shape = draw(st.sampled_from([(0.2, 0.8, 1.0), (0.9, 1.0, 1.1)]))
     levels = np.array(shape)[:, None]
     forecasts = ReplayForecasts(
-        "drawn", SPAN, (0.2, 0.5, 0.9), {one: some[:, None, None] * levels for one, some in expected.items()}
+        "drawn", SPAN, (0.2, 0.5, 0.9), {signal: cores[:, None, None] * levels for signal, cores in expected.items()}
     )
     setup = setup_of(workload, HorizontalPolicy(requests_metric="rate"), QUICK)
     assert isinstance(setup, Setup)
@@ -115,8 +123,8 @@ def test_restraints_hold_runs_on_arrays_as_they_hold_each_alone(scene: tuple[lis
     runs, measurements = scene
     for run, result in zip(runs, replay_runs(runs, measurements, tracks=True), strict=True):
         alone = list(worlds_of(run, measurements))
-        assert result.track.floor.tolist() == [one.floor for one in alone]
-        assert result.track.desired.tolist() == [one.pods.desired for one in alone]
+        assert result.track.floor.tolist() == [world.floor for world in alone]
+        assert result.track.desired.tolist() == [world.pods.desired for world in alone]
 
 
 GONE = float("nan")
@@ -133,15 +141,15 @@ OUTAGES = {
 @pytest.mark.parametrize("hold", [timedelta(minutes=4), timedelta(minutes=6, seconds=30)])
 def test_after_an_outage_the_floor_stays_as_long_on_arrays_as_alone(pods: list[float], hold: timedelta) -> None:
     held, free = (
-        floors_of(pods, HorizontalPolicy(outage_hold=one, scale_down_stabilization=MINUTE))
-        for one in (hold, timedelta())
+        floors_of(pods, HorizontalPolicy(outage_hold=length, scale_down_stabilization=MINUTE))
+        for length in (hold, timedelta())
     )
     assert held[0] == held[1]
     assert held[0] != free[0]
 
 
 def floors_of(pods: list[float], policy: HorizontalPolicy) -> tuple[list[int], list[int]]:
-    """The floors on arrays and alone; the forecast knows the load as it was before it went."""
+    """The floors on arrays and alone; the forecast knows the load before it went."""
     hpa = Autoscaler("web", 1, 30, (Target("cpu", TargetType.UTILIZATION, 0.5),))
     workload = Workload(workload_id("web"), 12, 12, Resources(cpu_request=1.0), hpa)
     cores = np.array([pods[0]] * PAST + pods) / 2
@@ -153,4 +161,4 @@ def floors_of(pods: list[float], policy: HorizontalPolicy) -> tuple[list[int], l
     chosen = Policy(horizontal=policy, min_history=MINUTE, max_sample_age=MINUTE)
     run = Run(0, workload, setup, 12, chosen, ReplayForecasts("drawn", SPAN, (0.2, 0.5, 0.9), {CPU: expected}))
     (result,) = replay_runs([run], measurements, tracks=True)
-    return result.track.floor.tolist(), [one.floor for one in worlds_of(run, measurements)]
+    return result.track.floor.tolist(), [world.floor for world in worlds_of(run, measurements)]

@@ -32,15 +32,15 @@ class RingMachine(RuleBasedStateMachine):
         self.model: dict[tuple[WorkloadId, int], float] = {}
         self.answered: set[int] = set()
 
-    def kept(self, column: int) -> bool:
+    def holds(self, column: int) -> bool:
         return self.newest - COLUMNS < column <= self.newest
 
     @rule(ahead=st.integers(0, 2 * COLUMNS))
     def advance(self, ahead: int) -> None:
         self.newest += ahead
         self.ring.advance(START + self.newest * MINUTE + timedelta(seconds=30))
-        self.model = {at: value for at, value in self.model.items() if self.kept(at[1])}
-        self.answered = {column for column in self.answered if self.kept(column)}
+        self.model = {at: value for at, value in self.model.items() if self.holds(at[1])}
+        self.answered = {column for column in self.answered if self.holds(column)}
 
     @rule(
         ids=st.lists(st.sampled_from(IDS), unique=True, max_size=5),
@@ -53,14 +53,14 @@ class RingMachine(RuleBasedStateMachine):
         block = np.array(values, np.float64).reshape(len(ids), width)
         start = self.newest + first
         self.ring.write(Block(CPU, tuple(ids), START + start * MINUTE, MINUTE, block))
-        self.answered |= {column for column in range(start, start + width) if self.kept(column)}
+        self.answered |= {column for column in range(start, start + width) if self.holds(column)}
         for (i, j), value in np.ndenumerate(block):
             self._remember(ids[i], start + j, value)
 
     def _remember(self, key: WorkloadId, column: int, value: float) -> None:
         if not math.isfinite(value):
             return
-        if self.kept(column):
+        if self.holds(column):
             self.model[key, column] = value
 
     @rule(age=st.integers(0, COLUMNS))
@@ -82,8 +82,8 @@ class RingMachine(RuleBasedStateMachine):
 
     @invariant()
     def same_answers(self) -> None:
-        asked = {self.newest - COLUMNS + 1 + j for j, answered in enumerate(self.ring.answered) if answered}
-        assert asked == self.answered
+        answered_columns = {self.newest - COLUMNS + 1 + j for j, answered in enumerate(self.ring.answered) if answered}
+        assert answered_columns == self.answered
 
     @invariant()
     def missing_is_the_rest(self) -> None:

@@ -1,4 +1,4 @@
-"""However sources fail and clocks run: no instant is asked for twice, and what was answered is what is remembered."""
+"""However sources fail and clocks run, no instant is queried twice, and every answer is remembered."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ CYCLES = st.lists(
 
 
 def demand(minute: datetime) -> float:
-    """A value that tells its minute and is exact in float32, as are means of five of them."""
+    """A value that encodes its minute and is exact in float32, as are means of five of them."""
     return float((minute - EPOCH) // MINUTE % 4096)
 
 
@@ -51,7 +51,7 @@ def run(cycles: list[tuple[int, list[bool]]]) -> tuple[HistoryStore, datetime]:
     for ahead, failing in [*cycles, (1, [])]:
         now += ahead * MINUTE
         for i, gap in enumerate(history.gaps(now)):
-            assert not instants(gap) & answered, "asked for twice"
+            assert not instants(gap) & answered, "an instant is queried twice"
             if i < len(failing) and failing[i]:
                 continue
             history.write(answer(gap))

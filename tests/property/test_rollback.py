@@ -1,4 +1,4 @@
-"""Roll backs over any minutes: none below what is measured, none without evidence, held for as long as stated."""
+"""Roll backs over any minutes: none below measured demand, none without evidence, held for as long as stated."""
 
 from __future__ import annotations
 
@@ -55,19 +55,19 @@ def test_counts_fall_by_a_roll_back_to_no_fewer_than_are_measured_and_not_at_all
 ) -> None:
     cluster, memory, now = FakeScales.of_all(live_scale_of()), {}, NOON
     for offer, health, later in minutes:
-        one = replace(cluster.one(), health=health)
+        workload = replace(cluster.workload(), health=health)
         known = offer if offer.replicas is not None else offer._replace(reactive=None)
-        memory = updated_memory(memory, {one.id: known}, now, RULES)
-        plan = scale_plan([one], {one.id: known}, lambda _: True, memory, now, RULES)
+        memory = updated_memory(memory, {workload.id: known}, now, RULES)
+        plan = scale_plan([workload], {workload.id: known}, lambda _: True, memory, now, RULES)
         for write in plan.writes:
-            if write.change == Change.ROLL_BACK and write.replicas < one.replicas:
+            if write.change == Change.ROLL_BACK and write.replicas < workload.replicas:
                 assert known.reactive is not None
                 assert write.replicas >= known.reactive
                 assert known.may_lower
-            if isinstance(one.watch, Rollback) and lasts(one.watch.until, now):
+            if isinstance(workload.watch, Rollback) and lasts(workload.watch.until, now):
                 assert write.change == Change.RAISE
                 assert write.replicas == known.reactive
-            cluster.write(replace(write, subject=cluster.one()))
+            cluster.write(replace(write, subject=cluster.workload()))
         now += timedelta(minutes=later)
 
 
@@ -83,9 +83,9 @@ def test_each_hold_is_twice_the_one_before_and_a_day_at_most(health: Health, tim
     rules = RULES.model_copy(update={"rolled_back_for": timedelta(seconds=seconds)})
     watched = watch_after(Rollback(NOON, times, "so"), 3, health, NOON, rules, raised=True)
     if watched is not None:
-        found = rolled_back(watched, "so", NOON, rules)
-        assert found.until - NOON == min(timedelta(seconds=seconds) * 2 ** min(times, 20), MAX_HOLD)
-        assert found.times == times + 1
+        rollback = rolled_back(watched, "so", NOON, rules)
+        assert rollback.until - NOON == min(timedelta(seconds=seconds) * 2 ** min(times, 20), MAX_HOLD)
+        assert rollback.times == times + 1
 
 
 @given(healths)
@@ -95,26 +95,26 @@ def test_what_is_written_down_is_read_again(health: Health) -> None:
 
 
 @given(healths, st.text(max_size=400))
-def test_labels_tell_the_same_as_the_annotation(health: Health, why: str) -> None:
-    """A controller copies annotations of a workload to what it makes; labels have 63 letters of a few kinds."""
+def test_labels_state_the_same_as_the_annotation(health: Health, why: str) -> None:
+    """A controller copies annotations of a workload to its objects; labels have 63 letters of a few kinds."""
     for watch in (watch_after(None, 3, health, NOON, RULES, raised=True), Rollback(NOON, 2, why)):
         labels = {name: text for name, text in watch_labels(watch).items() if text is not None}
         assert all(re.fullmatch(r"[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?", text) for text in labels.values())
-        found = watch_in(labels)
+        watch_read = watch_in(labels)
         if isinstance(watch, Rollback):
-            assert isinstance(found, Rollback)
-            assert (found.until, found.times, len(found.why)) == (NOON, 2, min(len(why), WHY_MAX))
+            assert isinstance(watch_read, Rollback)
+            assert (watch_read.until, watch_read.times, len(watch_read.why)) == (NOON, 2, min(len(why), WHY_MAX))
         else:
-            assert found == watch
+            assert watch_read == watch
 
 
 @given(st.dictionaries(st.sampled_from(WATCH_LABELS), st.text(max_size=63)))
 def test_labels_of_anything_raise_nothing(labels: dict[str, str]) -> None:
-    found = watch_in(labels)
-    assert found is None or msgspec.to_builtins(found)
+    watch = watch_in(labels)
+    assert watch is None or msgspec.to_builtins(watch)
 
 
 @given(st.binary(max_size=60) | st.text(max_size=60).map(lambda text: text.encode(errors="replace")))
 def test_an_annotation_of_anything_raises_nothing(text: bytes) -> None:
-    found = watch_of({"forecaster.dev/watched": text.decode(errors="replace")})
-    assert found is None or msgspec.to_builtins(found)
+    watch = watch_of({"forecaster.dev/watched": text.decode(errors="replace")})
+    assert watch is None or msgspec.to_builtins(watch)

@@ -1,4 +1,4 @@
-"""Counts over any days: what was asked for bounds them, not knowing lowers nothing, owners' counts always come back."""
+"""Counts over any days: offers bound them, not knowing lowers nothing, owners' counts always come back."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Days:
         self.offers = {id_: CountOffer(None) for id_ in self.cluster.workloads}
         self.scaled = dict.fromkeys(self.cluster.workloads, True)
         self.scalers = dict.fromkeys(self.cluster.workloads, False)
-        self.stated = {one.id: one.replicas for one in self.cluster.workloads.values()}
+        self.stated = {workload.id: workload.replicas for workload in self.cluster.workloads.values()}
         self.memory: Memory = {}
 
     def happens(self, kind: str, name: str, value: object) -> None:
@@ -67,7 +67,7 @@ class Days:
                 self.scalers[id_] = value
             case "owner", int():
                 self.cluster.owner_sets(value, name)
-                if self.cluster.one(name).other_writers:
+                if self.cluster.workload(name).other_writers:
                     self.stated[id_] = value
             case "restart", None:
                 self.memory = {}
@@ -77,8 +77,8 @@ class Days:
                 self.cluster.dies = value
 
     def live(self) -> list[LiveScale]:
-        found = self.cluster.workloads.values()
-        return [replace(one, scalers=("HPA web",) if self.scalers[one.id] else ()) for one in found]
+        workloads = self.cluster.workloads.values()
+        return [replace(workload, scalers=("HPA web",) if self.scalers[workload.id] else ()) for workload in workloads]
 
     def cycle(self) -> Carried:
         known = {id_: offer for id_, offer in self.offers.items() if self.scaled[id_]}
@@ -106,11 +106,11 @@ def test_not_knowing_partial_input_and_a_first_look_lower_nothing(happened: list
         for write in days.cycle().writes:
             if write.change != Change.LOWER or not days.scaled[write.subject.id]:
                 continue
-            offer, seen = days.offers[write.subject.id], days.memory[write.subject.key]
+            offer, remembered = days.offers[write.subject.id], days.memory[write.subject.key]
             assert offer.replicas is not None
             assert offer.may_lower
-            assert at - seen.since >= RULES.lower_after
-            assert write.replicas >= max(count for _, count in seen.offered)
+            assert at - remembered.since >= RULES.lower_after
+            assert write.replicas >= max(count for _, count in remembered.offered)
 
 
 @given(st.lists(events, min_size=10, max_size=30))
@@ -130,7 +130,7 @@ def test_every_count_is_one_that_was_asked_for_or_on_the_way_to_it(happened: lis
 
 @given(st.lists(events, min_size=10, max_size=30))
 def test_nothing_takes_away_what_the_measured_demand_needs(happened: list[tuple[str, str, object]]) -> None:
-    """No lowering, no change of the mode and no back-off: only the owner and another autoscaler may."""
+    """No lowering, change of the mode or back-off does so: only the owner and another autoscaler may."""
     days = Days()
     for event in happened:
         days.happens(*event)
@@ -153,7 +153,7 @@ def test_a_foreign_count_below_the_measured_demand_lasts_until_the_next_cycle(
     days.offers[id_] = CountOffer(needed, reactive=needed)
     days.cycle()
     days.cycle()
-    assert days.cluster.one("a").replicas >= needed
+    assert days.cluster.workload("a").replicas >= needed
 
 
 @given(st.lists(events, min_size=10, max_size=30))
@@ -168,38 +168,38 @@ def test_a_change_of_the_mode_brings_the_owners_count_back(happened: list[tuple[
     days.offers = dict.fromkeys(days.offers, CountOffer(1, reactive=1))
     for _ in range(60):  # step by step; one that died within a restoring, or met another writer, is finished later
         days.cycle()
-    assert {id_: one.replicas for id_, one in days.cluster.workloads.items()} == days.stated
+    assert {id_: workload.replicas for id_, workload in days.cluster.workloads.items()} == days.stated
     assert not days.cluster.marked()
 
 
 @given(st.lists(events, min_size=10, max_size=30))
-def test_a_release_does_so_too(happened: list[tuple[str, str, object]]) -> None:
+def test_a_release_brings_the_owners_count_back(happened: list[tuple[str, str, object]]) -> None:
     days = Days()
     for event in happened:
         days.happens(*event)
         days.cycle()
     days.cluster.dies = False
-    for one in days.cluster.marked():
-        write = undone(one, "released")
+    for workload in days.cluster.marked():
+        write = undone(workload, "released")
         assert write is not None
         days.cluster.write(write)
-    assert {id_: one.replicas for id_, one in days.cluster.workloads.items()} == days.stated
+    assert {id_: workload.replicas for id_, workload in days.cluster.workloads.items()} == days.stated
     assert not days.cluster.marked()
 
 
 @given(st.lists(st.tuples(st.integers(1, 60), st.integers(1, 200)), min_size=1, max_size=40))
 def test_the_limits_of_a_cycle_hold(fleet: list[tuple[int, int]]) -> None:
     live = [live_scale_of(f"w{number}", count) for number, (count, _) in enumerate(fleet)]
-    asked = {one.id: CountOffer(row[1], current=row[0]) for one, row in zip(live, fleet, strict=True)}
-    memory = updated_memory({}, asked, NOON, RULES)
-    plan = carried(scale_plan(live, asked, lambda _: True, memory, NOON, RULES), RULES)
+    offers = {workload.id: CountOffer(row[1], current=row[0]) for workload, row in zip(live, fleet, strict=True)}
+    memory = updated_memory({}, offers, NOON, RULES)
+    plan = carried(scale_plan(live, offers, lambda _: True, memory, NOON, RULES), RULES)
     assert len(plan.writes) <= max(MIN_WORKLOADS, int(RULES.most_workloads * len(live)))
     assert sum(map(added, plan.writes)) <= max(MIN_PODS, int(RULES.most_pods * sum(count for count, _ in fleet)))
     for write in plan.writes:
         assert added(write) <= max(MIN_GROWTH, int(RULES.most_growth * write.subject.replicas))
-    told = {write.subject.id for write in plan.writes} | {one.subject.id for one in plan.refusals}  # type: ignore[attr-defined]
-    assert told == {one.id for one in live if (asked[one.id].replicas or 0) > one.replicas}
-    assert set(due_workloads(asked, memory, NOON, RULES)) == told
+    named = {write.subject.id for write in plan.writes} | {refusal.subject.id for refusal in plan.refusals}  # type: ignore[attr-defined]
+    assert named == {workload.id for workload in live if (offers[workload.id].replicas or 0) > workload.replicas}
+    assert set(due_workloads(offers, memory, NOON, RULES)) == named
 
 
 def added(write: ScaleWrite) -> int:
@@ -213,5 +213,5 @@ def test_a_lowering_takes_half_of_the_pods_at_most() -> None:
     counts = []
     for _ in range(10):
         days.cycle()
-        counts.append(days.cluster.one("a").replicas)
+        counts.append(days.cluster.workload("a").replicas)
     assert counts == [40, 40, 40, 40, 40, 20, 10, 5, 3, 3]

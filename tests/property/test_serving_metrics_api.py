@@ -59,13 +59,13 @@ def test_every_request_is_answered(table: PublishedTable, method: str, path: str
 
 @given(SELECTOR_SIGNS | st.text(max_size=100))
 def test_a_selector_is_understood_or_refused_in_a_sentence(text: str) -> None:
-    found = workload_selector(text)
+    answer = workload_selector(text)
     try:
         parse_selector(text)
     except SelectorError:
-        assert isinstance(found, str)
+        assert isinstance(answer, str)
     else:
-        assert isinstance(found, str) == ("say which workload" in str(found))
+        assert isinstance(answer, str) == ("say which workload" in str(answer))
 
 
 class Term(NamedTuple):
@@ -114,11 +114,11 @@ def terms(draw: st.DrawFn, keys: st.SearchStrategy[str]) -> Term:
 def test_a_selector_yields_the_one_value_it_means_and_never_another(
     several: PublishedTable, data: st.DataObject
 ) -> None:
-    """The values are searched for one by one here; there they are looked up by the names in the selector."""
+    """The values are searched for one by one in this test; the service looks them up by the names in the selector."""
     api = MetricsApi(lambda: (several, Moment(NOON + timedelta(seconds=1), NOON, fresh=True)))
-    asked = data.draw(st.lists(terms(st.sampled_from(sorted(TERMS))), max_size=2))
-    asked += data.draw(st.lists(terms(st.just("workload")), max_size=1))
-    query = b"labelSelector=" + quote(",".join(one.text for one in asked)).encode()
+    selectors = data.draw(st.lists(terms(st.sampled_from(sorted(TERMS))), max_size=2))
+    selectors += data.draw(st.lists(terms(st.just("workload")), max_size=1))
+    query = b"labelSelector=" + quote(",".join(selector.text for selector in selectors)).encode()
     reply = api.answer(
         ApiRequest("GET", "/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/forecaster_demand", query)
     )
@@ -127,8 +127,8 @@ def test_a_selector_yields_the_one_value_it_means_and_never_another(
         for id_ in SHOP
         for signal in ("cpu", "memory", "requests")
     ]
-    meant = [labels for labels in each if all(one.holds(labels) for one in asked)]
-    if not any(one.key == "workload" and one.operator in {"=", "==", "in"} for one in asked):
+    meant = [labels for labels in each if all(selector.holds(labels) for selector in selectors)]
+    if not any(selector.key == "workload" and selector.operator in {"=", "==", "in"} for selector in selectors):
         assert reply.status == 400
     elif len(meant) == 1:
         (item,) = msgspec.json.decode(reply.body)["items"]

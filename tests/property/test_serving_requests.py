@@ -1,4 +1,4 @@
-"""Whatever is asked for at whichever address, there is an answer or a refusal: no request is our own fault."""
+"""Every request at every address gets an answer or a refusal: none ends in an error of ours."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ HEADERS = st.dictionaries(
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> tuple[Client, list[str]]:
-    """All that a replica answers on its plain port, and its addresses."""
+    """Client of a replica's plain port, and all addresses that answer there."""
     table: Path = tmp_path_factory.mktemp("requests") / "table"
     publish(table, *ROWS)
     readers = TableReader(table), TableReader(pictures_path(table))
@@ -58,9 +58,9 @@ def test_every_request_is_answered(served: tuple[Client, list[str]], data: st.Da
         before, _, rest = path.partition("{")
         name = quote(data.draw(KNOWN | TEXTS), safe=data.draw(st.sampled_from(["", "/"])))
         path = before + name + rest.partition("}")[2]
-    asked = data.draw(st.dictionaries(PARAMETERS | TEXTS, VALUES, max_size=3))
-    query = "&".join(f"{quote(name)}={quote(value)}" for name, value in asked.items())
+    parameters = data.draw(st.dictionaries(PARAMETERS | TEXTS, VALUES, max_size=3))
+    query = "&".join(f"{quote(name)}={quote(value)}" for name, value in parameters.items())
     method = data.draw(st.sampled_from(["GET", "GET", "GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"]))
     body = data.draw(st.none() | st.binary(max_size=100)) if method in {"POST", "PUT"} else None
-    found = client.request(method, f"{path}?{query}", body, data.draw(HEADERS))  # type: ignore[arg-type]
-    assert found.status_code < 400 or found.status_code in REFUSALS, (method, path, query, found.text)
+    answer = client.request(method, f"{path}?{query}", body, data.draw(HEADERS))  # type: ignore[arg-type]
+    assert answer.status_code < 400 or answer.status_code in REFUSALS, (method, path, query, answer.text)

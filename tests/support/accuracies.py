@@ -1,4 +1,4 @@
-"""What a ledger keeps of how forecasts turned out, as the tables have it."""
+"""Accuracies of forecasts as the tables of a ledger have them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class AccuracyOf:
 
 
 def accuracy_of(address: str, workload: WorkloadId, since: datetime) -> list[AccuracyOf]:
-    """Everything about a workload that has been written, oldest first."""
+    """Return every accuracy of a workload that has been written, oldest first."""
     of_it = (workloads.c[field] == value for field, value in workload._asdict().items())
     question = (
         select(scores.c.at, scores.c.signal, scores.c.model, *(scores.c[name] for name in SUMS))

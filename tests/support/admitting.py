@@ -1,4 +1,4 @@
-"""New pods as they are admitted: what the actuator of mode `initial` has written, and the answer of its webhook."""
+"""New pods at admission: the sizes that the actuator of mode `initial` has written, and the answer of its webhook."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from forecaster.resources.neighbours import Neighbours
 from forecaster.serving.new_pods import NewPodAdmission
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER
 from tests.support.builders import NOON
+from tests.support.decided_records import decided_fleet
 from tests.support.fences import Fence
 from tests.support.recommendations import recommendation
-from tests.support.told import told
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +39,7 @@ FITS = Hold(Reason.FITS, "it fits")
 
 @dataclass
 class FakeRules:
-    """A cluster whose namespaces admit everything but what a test says."""
+    """A cluster whose namespaces admit everything that a test does not exclude."""
 
     limit_ranges: dict[str, list[Document]] = field(default_factory=dict)
     pods: list[ResizablePod] = field(default_factory=list)
@@ -64,8 +64,8 @@ class Admitting:
 
     def cycle(self, decided: Resize | Hold, *, minutes: float = 0, now: Resources | None = None) -> dict[str, int]:
         at = NOON + minutes * MINUTE
-        one = replace(recommendation(WEB, at=at, now=2), resources=decided, resources_now=now or Resources(0.1))
-        self.actuator.receive(offered_cycle(at, told([one], at), [Policy()]))
+        row = replace(recommendation(WEB, at=at, now=2), resources=decided, resources_now=now or Resources(0.1))
+        self.actuator.receive(offered_cycle(at, decided_fleet([row], at), [Policy()]))
         return dict(self.actuator.act(at).states)
 
     def made(self, pod: Document | None = None, *, minutes: float = 0, **request: object) -> Document:
@@ -100,13 +100,13 @@ def web(owner: str = "web-abc", kind: str = "ReplicaSet", hashed: str = "abc", *
 
 
 def patched(pod: Document, operations: list[Document]) -> Document:
-    """As RFC 6902 has it, for `add`."""
-    found = json.loads(json.dumps(pod))
-    for one in operations:
-        *above, last = [part.replace("~1", "/").replace("~0", "~") for part in one["path"][1:].split("/")]
-        at = found
+    """Apply JSON Patch operations (RFC 6902) of kind `add` to a pod."""
+    patched_pod = json.loads(json.dumps(pod))
+    for operation in operations:
+        *above, last = [part.replace("~1", "/").replace("~0", "~") for part in operation["path"][1:].split("/")]
+        at = patched_pod
         for part in above:
             at = at[int(part)] if isinstance(at, list) else at[part]
-        assert one["op"] == "add"
-        at[last] = one["value"]
-    return dict(found)
+        assert operation["op"] == "add"
+        at[last] = operation["value"]
+    return dict(patched_pod)

@@ -1,4 +1,4 @@
-"""Objects as an API server lists and streams them, and an API server that does so from a script."""
+"""Objects as an API server lists and streams them, and an API server that answers from a script."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ def in_objects(value: Any) -> Any:
 
 
 def metadata(name: str, namespace: str = "shop", version: int = 1, owner: tuple[str, str] | None = None) -> Document:
-    found: Document = {"name": name, "namespace": namespace, "resourceVersion": str(version)}
+    fields: Document = {"name": name, "namespace": namespace, "resourceVersion": str(version)}
     if owner:
-        found["ownerReferences"] = [{"kind": owner[0], "name": owner[1], "controller": True}]
-    return found
+        fields["ownerReferences"] = [{"kind": owner[0], "name": owner[1], "controller": True}]
+    return fields
 
 
 def container(name: str = "app", cpu: str = "500m", memory: str = "1Gi", **more: object) -> Document:
@@ -49,8 +49,8 @@ def deployment(
     }
 
 
-def hpa(*metrics: Document, name: str = "web", of: str = "web", version: int = 1, **spec: object) -> Document:
-    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": of}
+def hpa(*metrics: Document, name: str = "web", workload: str = "web", version: int = 1, **spec: object) -> Document:
+    reference = {"apiVersion": "apps/v1", "kind": "Deployment", "name": workload}
     stated = {"scaleTargetRef": reference, "minReplicas": 2, "maxReplicas": 9, "metrics": list(metrics), **spec}
     return {"metadata": metadata(name, version=version), "spec": stated}
 
@@ -91,10 +91,10 @@ Answer = RawAnswer | list[bytes] | Exception
 
 @dataclass
 class ScriptedServer:
-    """Gives its answers one after the other, whatever is asked; a list of pieces is a stream."""
+    """Gives its answers one after the other, whatever the request; a list of pieces is a stream."""
 
     answers: deque[Answer] = field(default_factory=deque)
-    asked: list[RawRequest] = field(default_factory=list)
+    requests: list[RawRequest] = field(default_factory=list)
     """The requests so far."""
     during: Callable[[], None] = lambda: None
     """Called while a stream is open, before its first piece."""
@@ -119,7 +119,7 @@ class ScriptedServer:
         yield from pieces
 
     def _next(self, request: RawRequest) -> RawAnswer | list[bytes]:
-        self.asked.append(request)
+        self.requests.append(request)
         answer = self.answers.popleft()
         if isinstance(answer, Exception):
             raise answer

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 CONNECTIONS = 400
 ADDRESS = "127.0.0.2"
-"""Of the attacker; all others of a test are at 127.0.0.1."""
+"""Address of the attacker; all other clients of a test are at 127.0.0.1."""
 
 
 def guessed_token(number: int) -> tuple[str, str]:
@@ -32,7 +32,7 @@ def guessed_token(number: int) -> tuple[str, str]:
 
 
 def malformed_token(number: int) -> tuple[str, str]:
-    """What no issuer of tokens writes."""
+    """Headers with a token that no issuer writes."""
     return DEMAND, f'{{"guess": {number}}}'
 
 
@@ -46,7 +46,7 @@ def reconnecting(number: int) -> tuple[str, str]:
     return DEMAND, f"other-{number:08d}"
 
 
-KINDS = {one.__name__: one for one in (guessed_token, malformed_token, invented_namespace, reconnecting)}
+KINDS = {attack.__name__: attack for attack in (guessed_token, malformed_token, invented_namespace, reconnecting)}
 
 
 @contextmanager

@@ -40,7 +40,7 @@ class FakeAutoscalers:
     fails: list[ApiError | None] = field(default_factory=list)
     dies: bool = False
     mute: bool = False
-    """What is written is not answered."""
+    """Whether writes get no answer."""
     refuses: dict[str, ApiError] = field(default_factory=dict)
     """By namespace, what every write in it is answered."""
     before_write: Callable[[], None] | None = None
@@ -49,33 +49,33 @@ class FakeAutoscalers:
 
     @classmethod
     def of(cls, *hpas: LiveAutoscaler) -> FakeAutoscalers:
-        return cls({one.key: one for one in hpas})
+        return cls({hpa.key: hpa for hpa in hpas})
 
     def listed(self, *, marked: bool = False) -> list[LiveAutoscaler]:
-        return [one for one in self.hpas.values() if one.marked or not marked]
+        return [hpa for hpa in self.hpas.values() if hpa.marked or not marked]
 
-    def again(self, one: LiveAutoscaler) -> LiveAutoscaler:
-        if one.key not in self.hpas:
+    def again(self, hpa: LiveAutoscaler) -> LiveAutoscaler:
+        if hpa.key not in self.hpas:
             raise ApiError("horizontalpodautoscalers not found", 404)
-        return self.hpas[one.key]
+        return self.hpas[hpa.key]
 
     def delete(self, name: str = "web") -> None:
         """The HPA goes."""
         del self.hpas["shop", name]
 
     def only(self) -> LiveAutoscaler:
-        (one,) = self.hpas.values()
-        return one
+        (hpa,) = self.hpas.values()
+        return hpa
 
     def change(self, name: str = "web", namespace: str = "shop", **fields: object) -> None:
         """A change by another client: a new version."""
-        one = self.hpas[namespace, name]
-        self.hpas[one.key] = replace(one, version=str(int(one.version) + 1), **fields)  # type: ignore[arg-type]
+        hpa = self.hpas[namespace, name]
+        self.hpas[hpa.key] = replace(hpa, version=str(int(hpa.version) + 1), **fields)  # type: ignore[arg-type]
 
     def owner_sets(self, count: int, name: str = "web", *, manager: str = OWNER) -> None:
         """The owner, or a tool of theirs, writes minReplicas; the value that is there already claims nothing."""
-        one = self.hpas["shop", name]
-        if one.min_replicas != count:
+        hpa = self.hpas["shop", name]
+        if hpa.min_replicas != count:
             self.change(name, min_replicas=count, writers=frozenset({manager}))
 
     def write(self, write: Write) -> None:
@@ -85,15 +85,15 @@ class FakeAutoscalers:
         failure = self.fails.pop(0) if self.fails else None
         if failure or (failure := self.refuses.get(write.subject.namespace)):
             raise failure
-        one = self.hpas.get(write.subject.key)
-        if one is None:
+        hpa = self.hpas.get(write.subject.key)
+        if hpa is None:
             raise ApiError("uid mismatch: no existing object was found", 409)
-        if (write.subject.uid, write.subject.version) != (one.uid, one.version):
+        if (write.subject.uid, write.subject.version) != (hpa.uid, hpa.version):
             raise ApiError("the object has been modified", 409)
-        if write.min_replicas > one.max_replicas:
+        if write.min_replicas > hpa.max_replicas:
             raise ApiError("maxReplicas must be greater than or equal to minReplicas", 422)
         self.written.append(write)
-        self.change(one.name, one.namespace, **_after(write, one, dies=self.dies))
+        self.change(hpa.name, hpa.namespace, **_after(write, hpa, dies=self.dies))
         if self.mute:
             raise UnreachableError("no answer")
 
@@ -101,7 +101,7 @@ class FakeAutoscalers:
         self.recorded.append(write)
 
 
-def _after(write: Write, one: LiveAutoscaler, *, dies: bool) -> dict[str, object]:
+def _after(write: Write, hpa: LiveAutoscaler, *, dies: bool) -> dict[str, object]:
     """The fields that a write leaves."""
     marks: dict[str, object] = {
         "floor": write.floor,
@@ -109,7 +109,7 @@ def _after(write: Write, one: LiveAutoscaler, *, dies: bool) -> dict[str, object
         "watch": write.watch,
     }
     if write.change in {Change.YIELD, Change.FORGET}:
-        others = one.writers - {MANAGER}
+        others = hpa.writers - {MANAGER}
         return marks | {"writers": others, "marked": write.change == Change.YIELD}
     if write.change == Change.ROLL_BACK:
         writers = frozenset({MANAGER}) if dies else frozenset[str]()

@@ -19,18 +19,18 @@ SLOW = UnreachableError("no answer within 2 s")
 
 
 class Bad(NamedTuple):
-    """How an object is bad."""
+    """One way in which an object is bad."""
 
     answer: int | Exception | None = None
-    """What requests about it are answered; None: as usual."""
+    """Answer to requests about the object; None: as usual."""
     spoil: Callable[[Document, str], None] = lambda _, __: None
     """Changes the object that its owner applied, in a mode; "" on a real control plane."""
     in_memory: bool = False
-    """Whether it can only be told in memory."""
+    """Whether only a cluster in memory can have such an object."""
 
 
-def hostile(one: Document, _mode: str) -> None:
-    """Marks of ours that say what none of ours ever would."""
+def hostile(document: Document, _mode: str) -> None:
+    """Give the object marks of ours with contents that we never write."""
     marks = {
         "watched": FOREVER,
         "min-replicas-before": "9" * 400,
@@ -40,33 +40,33 @@ def hostile(one: Document, _mode: str) -> None:
         "floor-backed-off-until": "0001-01-01T00:00:00+23:59",
         "mode": "scale\x00",
     }
-    meta = one["metadata"]
+    meta = document["metadata"]
     meta["annotations"] = {f"forecaster.dev/{name}": text for name, text in marks.items()}
     meta["labels"] = {"forecaster.dev/floor": "x", "forecaster.dev/scale": "x", "forecaster.dev/resize": "watched"}
 
 
-def bottomless(one: Document, mode: str) -> None:
+def bottomless(document: Document, mode: str) -> None:
     """Marks of ours that nest deeper than any decoder follows."""
-    hostile(one, mode)
+    hostile(document, mode)
     size = '{"at":"2026-02-28T12:00:00Z","restarts":0,"containers":{},"x":'
     marks = {"watched": '{"type":"watched","x":' + "[" * 1000, "size-before": f"{size}{'[' * 5000}{']' * 5000}}}"}
-    one["metadata"]["annotations"] |= {f"forecaster.dev/{name}": text for name, text in marks.items()}
+    document["metadata"]["annotations"] |= {f"forecaster.dev/{name}": text for name, text in marks.items()}
 
 
-def enormous(one: Document, mode: str) -> None:
-    """As many annotations as there may be; where no controller would make the pods, two billion of them, too."""
-    one["metadata"]["annotations"] = {"forecaster.dev/watched": "x" * 125_000, "note": "y" * 125_000}
+def enormous(document: Document, mode: str) -> None:
+    """Give the object as many annotations as allowed, and two billion pods where no controller would make them."""
+    document["metadata"]["annotations"] = {"forecaster.dev/watched": "x" * 125_000, "note": "y" * 125_000}
     if mode == "floor":
-        one["spec"] |= {"minReplicas": 2_000_000_000, "maxReplicas": 2_147_483_647}
-        one["status"]["currentReplicas"] = 2_000_000_000
+        document["spec"] |= {"minReplicas": 2_000_000_000, "maxReplicas": 2_147_483_647}
+        document["status"]["currentReplicas"] = 2_000_000_000
     elif mode == "scale":
-        one["spec"]["replicas"] = one["status"]["replicas"] = 2_000_000_000
+        document["spec"]["replicas"] = document["status"]["replicas"] = 2_000_000_000
 
 
-def owned(one: Document, _mode: str) -> None:
-    """Another object controls it."""
+def owned(document: Document, _mode: str) -> None:
+    """Let another object control this one."""
     owner = {"apiVersion": "v1", "kind": "ConfigMap", "name": "shop", "controller": True}
-    one["metadata"]["ownerReferences"] = [owner]
+    document["metadata"]["ownerReferences"] = [owner]
 
 
 BAD = {

@@ -1,4 +1,4 @@
-"""Models that fail: one whenever it is asked, so that it breaks the contract, and one in the service alone."""
+"""Models that fail: one at every forecast, so that it breaks the contract, and one in the service alone."""
 
 from __future__ import annotations
 

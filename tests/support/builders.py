@@ -32,7 +32,7 @@ def minutes(count: float) -> timedelta:
 
 
 def after(count: float) -> datetime:
-    """So many minutes after noon."""
+    """Instant `count` minutes after noon."""
     return NOON + minutes(count)
 
 
@@ -53,7 +53,7 @@ def workload(
 
 
 def policy(*, vertical: VerticalPolicy | None = None, **horizontal: Any) -> Policy:
-    """No stabilization unless a story is about it: the first word is then the last one, too."""
+    """Policy without stabilization unless a story is about it, so that the first count is also the last one."""
     given = {"scale_down_stabilization": timedelta(0), **horizontal}
     return Policy(horizontal=HorizontalPolicy(**given), vertical=vertical or VerticalPolicy())
 
@@ -66,7 +66,7 @@ def sized(request: float, *, limit: float | None = None, **more: Any) -> ChosenS
 def sizing_of(
     *, cpu: ChosenSize | None = None, memory: ChosenSize | None = None, days: float = 14.0, now: Resources = RESOURCES
 ) -> PodSizing:
-    """What was chosen for a pod that nobody divides into containers."""
+    """Sizing of a pod that nobody divides into containers."""
     return (ContainerSizing("", now, cpu, memory, days),)
 
 

@@ -1,4 +1,4 @@
-"""What the shared queue lets through of a plan in one cycle: limits and quotas are its part, not the plan's."""
+"""Writes of a plan that the shared queue lets through in one cycle: limits and quotas are its part, not the plan's."""
 
 from __future__ import annotations
 
@@ -52,6 +52,6 @@ def carried(
     taken = cluster or Accepting()
     queue = WriteQueue("test", Fence(), ActingSettings(), Log(taken), seconds=lambda: 0.0)
     meanwhile = getattr(plan, "renewals", {})
-    found = WriteBatch(NOON, CycleLimits.of(plan.fleet, rules), reserve, meanwhile, list(plan.refusals))
-    done = [write for write, _ in queue.carried_out(taken, plan.writes, found)]
-    return Carried(done, found.refused)
+    batch = WriteBatch(NOON, CycleLimits.of(plan.fleet, rules), reserve, meanwhile, list(plan.refusals))
+    done = [write for write, _ in queue.carried_out(taken, plan.writes, batch)]
+    return Carried(done, batch.refused)

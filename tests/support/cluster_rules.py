@@ -34,7 +34,7 @@ def _amounts(cpu: str | None, memory: str | None) -> dict[str, int]:
 def pod(
     resources: Requirements | None = None, *, name: str = APP, spec: dict[str, Any] | None = None, **more: Any
 ) -> Pod:
-    """One container, half a core and a GiB unless told otherwise; `spec` is where it may run, as a manifest has it."""
+    """Pod of one container, by default with half a core and a GiB; `spec` is where it may run, as a manifest has it."""
     placement = placement_of(spec or {}, {"namespace": "shop", "labels": {"app": "web"}})
     return Pod((Container(name, resources or block("500m", "1Gi")),), placement=placement, **more)
 

@@ -30,13 +30,13 @@ if TYPE_CHECKING:
 
 GROUP, OWN_GROUP = "external.metrics.k8s.io", "metrics.forecaster.dev"
 HPA_CONTROLLER = {"kind": "ServiceAccount", "name": "horizontal-pod-autoscaler", "namespace": "kube-system"}
-NAMES = (*(f"aggregated-{one}.default.svc" for one in ("external", "custom", "metrics")), "localhost", "127.0.0.1")
+NAMES = (*(f"aggregated-{group}.default.svc" for group in ("external", "custom", "metrics")), "localhost", "127.0.0.1")
 PER_REPLICA = 0.5
 """Cores that one replica should carry."""
 INTERVAL_SECONDS = 1.0
 """Between two tables while a test waits."""
 LAST_FOR = timedelta(minutes=1)
-"""How long a value may be repeated that is not known any more."""
+"""Time for which a value may be repeated that is not known any more."""
 
 
 class ClusterServing:
@@ -71,7 +71,7 @@ class ClusterServing:
         self._until_bound()
         self.publish()
         self.process.start()
-        wait_until(self._ready, what="the serving process")
+        wait_until(self._ready, goal="the serving process")
         self.register()
         self._complaining_from = self._log.stat().st_size
         return self
@@ -84,7 +84,7 @@ class ClusterServing:
 
     @property
     def port(self) -> int:
-        """Of the secure door."""
+        """Port of the secure door."""
         address = self.process.secure_address
         assert address is not None
         return address.port
@@ -97,15 +97,15 @@ class ClusterServing:
 
     @contextmanager
     def disturbed(self) -> Iterator[None]:
-        """What the API server says in this block is what it should say."""
+        """Accept complaints of the API server within this block."""
         self._listen()
         yield
         self._complaining_from = self._log.stat().st_size
 
     def _listen(self) -> None:
-        said = self._log.read_bytes()[self._complaining_from :]
-        self._complaining_from += len(said)
-        lines = said.decode("utf-8", "replace").splitlines()
+        text = self._log.read_bytes()[self._complaining_from :]
+        self._complaining_from += len(text)
+        lines = text.decode("utf-8", "replace").splitlines()
         self._complaints += [line for line in lines if line.startswith("E") and GROUP in line]
 
     @property
@@ -119,7 +119,7 @@ class ClusterServing:
             self.plane.until_available(group, version)
 
     def metrics(self) -> str:
-        """What /metrics says."""
+        """Text of /metrics."""
         return self._plain("/metrics").text
 
     def publish(self, *rows: Recommendation, aged: timedelta = timedelta()) -> None:
@@ -127,17 +127,17 @@ class ClusterServing:
         self._rows = rows
         shown = self._publish(datetime.now(UTC) - aged).isoformat().replace("+00:00", "Z")
         if self.process.pid:
-            wait_until(lambda: shown in self._plain("/readyz").text, what="the new table")
+            wait_until(lambda: shown in self._plain("/readyz").text, goal="the new table")
 
-    def until(self, happened: Callable[[], bool], *, what: str) -> None:
-        """Wait while cycle after cycle publishes the same: the table grows no older, however long it takes."""
+    def until(self, happened: Callable[[], bool], *, goal: str) -> None:
+        """Wait while cycle after cycle publishes unchanged rows: the table grows no older, however long it takes."""
 
         def looked() -> bool:
             if time.monotonic() - self._published > INTERVAL_SECONDS:
                 self._publish(datetime.now(UTC))
             return happened()
 
-        wait_until(looked, what=what)
+        wait_until(looked, goal=goal)
 
     def _publish(self, at: datetime) -> datetime:
         self._publisher.publish(at, self._rows)
@@ -145,7 +145,7 @@ class ClusterServing:
         return at
 
     def abstaining(self, word: str, *rows: Recommendation) -> None:
-        """The same, under a policy that abstains like this."""
+        """Publish rows under a policy that abstains with this word."""
         self._publisher = publisher(self.table, publish={"last_for": "1m", "abstain": word})
         self.publish(*rows)
 
@@ -209,7 +209,7 @@ def autoscaler(name: str, *more: Document, highest: int = 30) -> Document:
 
 
 def rights() -> list[Document]:
-    """What the serving process and the HPA controller may."""
+    """Rights of the serving process and of the HPA controller."""
     me = {"kind": "User", "name": "forecaster", "apiGroup": "rbac.authorization.k8s.io"}
     role = {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole"}
     reading = {"apiGroups": [GROUP, "custom.metrics.k8s.io", OWN_GROUP], "resources": ["*"], "verbs": ["get", "list"]}

@@ -33,7 +33,7 @@ DAYS = 4
 
 @dataclass(frozen=True)
 class Cluster:
-    """What a Prometheus tells of some workloads, and the workloads, which a story may change."""
+    """Workloads that a story may change, and a Prometheus about them."""
 
     url: str
     fleet: RecordedFleet
@@ -48,7 +48,7 @@ def recorded_cluster(
     minutes = days * DAY // MINUTE + 180
     start = NOON - days * DAY
     wave = cores * (1.25 + 0.75 * np.sin(np.arange(minutes) * (MINUTE / DAY * 2 * np.pi)))
-    pods = np.array([[one.replicas] for one in present], np.float64)
+    pods = np.array([[workload_.replicas] for workload_ in present], np.float64)
     values = {
         CPU: np.tile(wave, (len(present), 1)),
         MEMORY: np.repeat(pods * GIB, minutes, axis=1),
@@ -77,8 +77,8 @@ def composed(
         "test",
     )
     with ExitStack() as parts:
-        kept = state_directory(settings.state)
-        yield build_service(settings, kept, telemetry.logger(), parts, clock=lambda: NOON, tell=tell)
+        directory_ = state_directory(settings.state)
+        yield build_service(settings, directory_, telemetry.logger(), parts, clock=lambda: NOON, tell=tell)
 
 
 def tick(service: Service, at: datetime) -> None:
@@ -97,5 +97,5 @@ def published(directory: Path) -> PublishedTable:
 
 def scale(cluster: Cluster, name: str, replicas: int, ready: int, at: datetime) -> None:
     """Another number of pods from now on."""
-    (one,) = (one.id for one in cluster.fleet.workloads() if one.id.name == name)
-    cluster.fleet.scale(one, replicas, at=at, ready_replicas=ready)
+    (id_,) = (workload_.id for workload_ in cluster.fleet.workloads() if workload_.id.name == name)
+    cluster.fleet.scale(id_, replicas, at=at, ready_replicas=ready)

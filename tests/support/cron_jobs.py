@@ -35,28 +35,28 @@ class Run(NamedTuple):
         return f"{self.cron_job}-{self.start.timestamp() / 60:.0f}"
 
     def spans(self) -> Iterator[Span]:
-        """Every series of the run."""
+        """Yield every series of the run."""
         begin, pod = self.start.timestamp() + 7, f"{self.job}-x7k2p"
         there = {"namespace": self.namespace, "pod": pod}
-        one, mesh = (there | {"container": name} for name in ("app", "mesh"))
+        app, mesh = (there | {"container": name} for name in ("app", "mesh"))
         usage = World("one", begin, interval=30.0, scrapes=8)
-        usage.counter("container_cpu_usage_seconds_total", self.cores, id=f"/{pod}", **one)
-        usage.gauge("container_memory_working_set_bytes", self.mebibytes * MIB, id=f"/{pod}", **one)
+        usage.counter("container_cpu_usage_seconds_total", self.cores, id=f"/{pod}", **app)
+        usage.gauge("container_memory_working_set_bytes", self.mebibytes * MIB, id=f"/{pod}", **app)
         usage.gauge("container_memory_working_set_bytes", self.mebibytes * MIB, id=f"/{pod}/mesh", **mesh)
         state = World("one", begin, interval=60.0, scrapes=120)
         state.owner(self.namespace, pod, "Job", self.job)
         state.gauge("kube_pod_created", self.start.timestamp(), **there)
-        state.gauge("kube_pod_container_info", 1, image="app", **one)
+        state.gauge("kube_pod_container_info", 1, image="app", **app)
         state.gauge("kube_pod_init_container_info", 1, image="mesh", restart_policy="Always", **mesh)
-        for what, cores in (("requests", 1.0), ("limits", 2.0)):
-            state.gauge(f"kube_pod_container_resource_{what}", cores, resource="cpu", **one)
-            state.gauge(f"kube_pod_container_resource_{what}", self.limit * MIB, resource="memory", **one)
+        for kind, cores in (("requests", 1.0), ("limits", 2.0)):
+            state.gauge(f"kube_pod_container_resource_{kind}", cores, resource="cpu", **app)
+            state.gauge(f"kube_pod_container_resource_{kind}", self.limit * MIB, resource="memory", **app)
         named = {"namespace": self.namespace, "job_name": self.job}
         state.gauge("kube_job_owner", 1, owner_kind="CronJob", owner_name=self.cron_job, **named)
         if self.completes:
             state.gauge("kube_job_status_completion_time", begin + 240, **named)
         if self.killed:
-            state.gauge("kube_pod_container_status_terminated_reason", 1, reason="OOMKilled", **one)
+            state.gauge("kube_pod_container_status_terminated_reason", 1, reason="OOMKilled", **app)
         yield from [*usage, *state]
 
 

@@ -22,11 +22,11 @@ STEPS = {
     "after its Event": (Autoscalers, "record", "after"),
     "between a restoring and the end of its marks": (ApiClient, "patch", "hpas"),
 }
-"""What is replaced, and when the process dies in it."""
+"""Methods that are replaced, and the moment in them at which the process dies."""
 
 
 class OfFile:
-    """A control plane, as far as a replica asks for one."""
+    """The part of a control plane that a replica uses."""
 
     def __init__(self, kubeconfig: str) -> None:
         self._kubeconfig = Path(kubeconfig)

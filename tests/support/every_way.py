@@ -1,4 +1,4 @@
-"""What every integration says of a workload, over the network, and the replicas that its reader would ask for."""
+"""Answers of every integration about a workload, over the network, and the replicas that its reader would want."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 DEMAND, REPLICAS, FLOOR = METRICS = ("forecaster_demand", "forecaster_replicas", "forecaster_floor")
 
 
-class Said(NamedTuple):
-    """What one integration says of one workload, in replicas; None with the reason where it is an error or nothing."""
+class IntegrationAnswer(NamedTuple):
+    """Answer of one integration about one workload, in replicas; None and the reason for an error or no answer."""
 
     way: str
     metric: str
@@ -67,86 +67,96 @@ class EveryWay:
         assert self._reader.table, self._reader.fault
         return self._reader.table.meta.published_at
 
-    def say(self, workload: ScrapedWorkload) -> list[Said]:
+    def answers(self, workload: ScrapedWorkload) -> list[IntegrationAnswer]:
         """All of them, now."""
         self._reader.refresh()
         return [*self._read(workload)]
 
-    def _read(self, one: ScrapedWorkload) -> Iterator[Said]:
+    def _read(self, workload: ScrapedWorkload) -> Iterator[IntegrationAnswer]:
         for metric in METRICS:
-            selector = f"workload={one.name},kind=Deployment" + (",signal=cpu" if metric == DEMAND else "")
+            selector = f"workload={workload.name},kind=Deployment" + (",signal=cpu" if metric == DEMAND else "")
             group = f"/apis/external.metrics.k8s.io/v1beta1/namespaces/{SHOP}"
             answer = self._cluster.api.ask("GET", f"{group}/{metric}?{httpx.QueryParams(labelSelector=selector)}")
-            yield _of_list("external metrics", metric, one, answer)
-            group = f"/apis/custom.metrics.k8s.io/v1beta2/namespaces/{SHOP}/deployments.apps/{one.name}"
+            yield _of_list("external metrics", metric, workload, answer)
+            group = f"/apis/custom.metrics.k8s.io/v1beta2/namespaces/{SHOP}/deployments.apps/{workload.name}"
             selector = "?metricLabelSelector=signal%3Dcpu" if metric == DEMAND else ""
-            yield _of_list("custom metrics", metric, one, self._get(f"{group}/{metric}{selector}"))
-            yield self._keda(metric, one)
-            yield self._rest(metric, one)
-            yield self._stored(metric, one)
-        yield from self._gauges(one)
-        yield self._watermark(one)
-        yield self._kapacity(one)
-        yield self._recommendation(one)
+            yield _of_list("custom metrics", metric, workload, self._get(f"{group}/{metric}{selector}"))
+            yield self._keda(metric, workload)
+            yield self._rest(metric, workload)
+            yield self._stored(metric, workload)
+        yield from self._gauges(workload)
+        yield self._watermark(workload)
+        yield self._kapacity(workload)
+        yield self._recommendation(workload)
 
     def _get(self, path: str) -> httpx.Response:
         return self._client.get(path, extensions={"sni_hostname": f"{SERVICE}.{NAMESPACE}.svc"})
 
-    def _keda(self, metric: str, one: ScrapedWorkload) -> Said:
-        metadata = {"metric": metric.removeprefix("forecaster_"), "workload": one.name}
-        metadata |= {"signal": "cpu", "target": str(one.target)} if metric == DEMAND else {}
-        reference = wire.ScaledObjectRef(name=one.name, namespace=SHOP, scalerMetadata=metadata)
+    def _keda(self, metric: str, workload: ScrapedWorkload) -> IntegrationAnswer:
+        metadata = {"metric": metric.removeprefix("forecaster_"), "workload": workload.name}
+        metadata |= {"signal": "cpu", "target": str(workload.target)} if metric == DEMAND else {}
+        reference = wire.ScaledObjectRef(name=workload.name, namespace=SHOP, scalerMetadata=metadata)
         context = _Context()
         try:
             answer = asyncio.run(self._scaler.get_metrics(reference, cast("Any", context)))
         except _AbortedError:
-            return Said("KEDA scaler", metric, None, context.said)
-        return Said("KEDA scaler", metric, _replicas(metric, answer.metricValues[0].metricValueFloat, one), "value")
+            return IntegrationAnswer("KEDA scaler", metric, None, context.message)
+        return IntegrationAnswer(
+            "KEDA scaler", metric, _replicas(metric, answer.metricValues[0].metricValueFloat, workload), "value"
+        )
 
-    def _rest(self, metric: str, one: ScrapedWorkload) -> Said:
+    def _rest(self, metric: str, workload: ScrapedWorkload) -> IntegrationAnswer:
         signal = "?signal=cpu" if metric == DEMAND else ""
-        answer = self._get(f"{_place(one)}/metrics/{metric}/forecast{signal}")
+        answer = self._get(f"{_place(workload)}/metrics/{metric}/forecast{signal}")
         if not answer.is_success:
-            return Said("KEDA metrics-api", metric, None, answer.text)
-        return Said("KEDA metrics-api", metric, _replicas(metric, answer.json()["value"], one), "value")
+            return IntegrationAnswer("KEDA metrics-api", metric, None, answer.text)
+        return IntegrationAnswer(
+            "KEDA metrics-api", metric, _replicas(metric, answer.json()["value"], workload), "value"
+        )
 
-    def _stored(self, metric: str, one: ScrapedWorkload) -> Said:
-        """What remote write has left in a store, which repeats it for minutes."""
-        asked = {
-            "query": f'{metric}{{namespace="{SHOP}",workload="{one.name}"}}',
+    def _stored(self, metric: str, workload: ScrapedWorkload) -> IntegrationAnswer:
+        """Answer of a store that remote write filled, and which repeats the value for minutes."""
+        query = {
+            "query": f'{metric}{{namespace="{SHOP}",workload="{workload.name}"}}',
             "time": self._clock().timestamp(),
         }
-        answer = self._store.get("/api/v1/query", params=asked).raise_for_status()
-        found = [float(each["value"][1]) for each in answer.json()["data"]["result"]]
-        return Said("remote write", metric, _replicas(metric, found[0], one) if found else None, "value")
+        answer = self._store.get("/api/v1/query", params=query).raise_for_status()
+        values = [float(each["value"][1]) for each in answer.json()["data"]["result"]]
+        return IntegrationAnswer(
+            "remote write", metric, _replicas(metric, values[0], workload) if values else None, "value"
+        )
 
-    def _gauges(self, one: ScrapedWorkload) -> Iterator[Said]:
+    def _gauges(self, workload: ScrapedWorkload) -> Iterator[IntegrationAnswer]:
         lines = [line for line in self._get("/metrics").text.splitlines() if line.startswith(METRICS)]
         families = text_string_to_metric_families("\n".join([*lines, ""]))
         samples = [sample for family in families if family.name in METRICS for sample in family.samples]
         for metric in METRICS:
-            found = [each.value for each in samples if (each.name, each.labels["workload"]) == (metric, one.name)]
-            yield Said("gauges", metric, _replicas(metric, found[0], one) if found else None, "value" if found else "")
+            values = [each.value for each in samples if (each.name, each.labels["workload"]) == (metric, workload.name)]
+            yield IntegrationAnswer(
+                "gauges", metric, _replicas(metric, values[0], workload) if values else None, "value" if values else ""
+            )
 
-    def _watermark(self, one: ScrapedWorkload) -> Said:
-        asked = {"targetRef": {"kind": "Deployment", "name": one.name, "namespace": SHOP}}
+    def _watermark(self, workload: ScrapedWorkload) -> IntegrationAnswer:
+        request = {"targetRef": {"kind": "Deployment", "name": workload.name, "namespace": SHOP}}
         names = {"sni_hostname": f"{SERVICE}.{NAMESPACE}.svc"}
-        answer = self._client.post("/api/v1/recommenders/watermark", json=asked, extensions=names).json()
-        return Said("WatermarkPodAutoscaler", REPLICAS, answer.get("targetReplicas"), answer.get("reason", "error"))
+        answer = self._client.post("/api/v1/recommenders/watermark", json=request, extensions=names).json()
+        return IntegrationAnswer(
+            "WatermarkPodAutoscaler", REPLICAS, answer.get("targetReplicas"), answer.get("reason", "error")
+        )
 
-    def _kapacity(self, one: ScrapedWorkload) -> Said:
-        answer = self._get(f"{_place(one)}/kapacity/{one.name}")
+    def _kapacity(self, workload: ScrapedWorkload) -> IntegrationAnswer:
+        answer = self._get(f"{_place(workload)}/kapacity/{workload.name}")
         if not answer.is_success:
-            return Said("Kapacity", REPLICAS, None, answer.text)
+            return IntegrationAnswer("Kapacity", REPLICAS, None, answer.text)
         (count,) = json.loads(answer.json()["data"]["timeSeries"]).values()
-        return Said("Kapacity", REPLICAS, count, "value")
+        return IntegrationAnswer("Kapacity", REPLICAS, count, "value")
 
-    def _recommendation(self, one: ScrapedWorkload) -> Said:
-        answer = self._get(f"/api/v1/recommendations/{SHOP}/{one.name}").json()
+    def _recommendation(self, workload: ScrapedWorkload) -> IntegrationAnswer:
+        answer = self._get(f"/api/v1/recommendations/{SHOP}/{workload.name}").json()
         replicas = answer["recommendation"]["replicas"] if "recommendation" in answer else {}
         if answer.get("stale"):
-            return Said("REST", REPLICAS, None, "stale")
-        return Said("REST", REPLICAS, replicas.get("recommended"), replicas.get("reason", "error"))
+            return IntegrationAnswer("REST", REPLICAS, None, "stale")
+        return IntegrationAnswer("REST", REPLICAS, replicas.get("recommended"), replicas.get("reason", "error"))
 
 
 class _AbortedError(Exception):
@@ -154,38 +164,38 @@ class _AbortedError(Exception):
 
 
 class _Context:
-    said = ""
+    message = ""
 
-    async def abort(self, _code: object, said: str) -> None:
-        self.said = said
+    async def abort(self, _code: object, message: str) -> None:
+        self.message = message
         raise _AbortedError
 
 
-def _place(one: ScrapedWorkload) -> str:
-    return f"/api/v1/namespaces/{SHOP}/workloads/Deployment/{one.name}"
+def _place(workload: ScrapedWorkload) -> str:
+    return f"/api/v1/namespaces/{SHOP}/workloads/Deployment/{workload.name}"
 
 
-def _replicas(metric: str, value: float, one: ScrapedWorkload) -> int:
-    """What a reader without tolerance asks for: an average value, in milli-units."""
-    return math.ceil(round(value / (one.target if metric == DEMAND else 1.0), 6))
+def _replicas(metric: str, value: float, workload: ScrapedWorkload) -> int:
+    """Replicas that a reader without tolerance computes from an average value, in milli-units."""
+    return math.ceil(round(value / (workload.target if metric == DEMAND else 1.0), 6))
 
 
-def _of_list(way: str, metric: str, one: ScrapedWorkload, answer: httpx.Response) -> Said:
+def _of_list(way: str, metric: str, workload: ScrapedWorkload, answer: httpx.Response) -> IntegrationAnswer:
     if not answer.is_success:
-        return Said(way, metric, None, f"{answer.status_code} {answer.json().get('message', '')}")
+        return IntegrationAnswer(way, metric, None, f"{answer.status_code} {answer.json().get('message', '')}")
     (item,) = answer.json()["items"]
     word = item.get("metricLabels", {}).get("source", "value")
-    return Said(way, metric, _replicas(metric, parse_quantity(item["value"]).as_float(), one), word)
+    return IntegrationAnswer(way, metric, _replicas(metric, parse_quantity(item["value"]).as_float(), workload), word)
 
 
 def _trust(deployed: Deployed) -> ssl.SSLContext:
-    """The authority that the certificates' own Job told the API server of."""
+    """Trust in the authority that the certificates' own Job gave to the API server."""
     bundle = deployed.cluster.api.read("APIService", EXTERNAL)["spec"]["caBundle"]
     return ssl.create_default_context(cadata=base64.b64decode(bundle).decode())
 
 
 def _token(deployed: Deployed) -> str:
-    """Of an account that may read everything here."""
+    """Token of an account that may read everything here."""
     cluster, version = deployed.cluster, "rbac.authorization.k8s.io/v1"
     rules = [
         {"nonResourceURLs": ["/forecaster/api/v1/*", "/metrics"], "verbs": ["get", "post"]},

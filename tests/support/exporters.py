@@ -32,7 +32,7 @@ SCRAPE = timedelta(seconds=30)
 """The value of a series that a scrape did not find again (Prometheus: model/value, StaleNaN)."""
 GIB = 2.0**30
 REQUEST = 0.5
-"""Cores, of each pod that nothing else is said of."""
+"""Request in cores of a pod for which a test states no other."""
 
 
 class ScrapedPod(NamedTuple):
@@ -60,29 +60,29 @@ class ScrapedWorkload(NamedTuple):
 Labels = tuple[tuple[str, str], ...]
 
 
-def state_of(one: ScrapedWorkload) -> Iterator[tuple[Labels, float]]:
-    """What kube-state-metrics says of a workload."""
-    deployed = {"deployment": one.name}
-    yield _series("kube_deployment_spec_replicas", one.replicas, **deployed)
-    yield _series("kube_deployment_status_replicas_ready", sum(pod.ready for pod in one.pods), **deployed)
-    yield from _hpa_of(one) if one.target else ()
-    for replicaset in {pod.replicaset for pod in one.pods}:
-        owned = {"owner_kind": "Deployment", "owner_name": one.name, "owner_is_controller": "true"}
+def state_of(workload: ScrapedWorkload) -> Iterator[tuple[Labels, float]]:
+    """Series of kube-state-metrics about a workload."""
+    deployed = {"deployment": workload.name}
+    yield _series("kube_deployment_spec_replicas", workload.replicas, **deployed)
+    yield _series("kube_deployment_status_replicas_ready", sum(pod.ready for pod in workload.pods), **deployed)
+    yield from _hpa_of(workload) if workload.target else ()
+    for replicaset in {pod.replicaset for pod in workload.pods}:
+        owned = {"owner_kind": "Deployment", "owner_name": workload.name, "owner_is_controller": "true"}
         yield _series("kube_replicaset_owner", 1, replicaset=replicaset, **owned)
 
 
-def _hpa_of(one: ScrapedWorkload) -> Iterator[tuple[Labels, float]]:
-    hpa = {"horizontalpodautoscaler": one.name}
-    scales = {"scaletargetref_kind": "Deployment", "scaletargetref_name": one.name}
+def _hpa_of(workload: ScrapedWorkload) -> Iterator[tuple[Labels, float]]:
+    hpa = {"horizontalpodautoscaler": workload.name}
+    scales = {"scaletargetref_kind": "Deployment", "scaletargetref_name": workload.name}
     yield _series("kube_horizontalpodautoscaler_info", 1, **hpa, **scales)
     yield _series("kube_horizontalpodautoscaler_spec_min_replicas", 1, **hpa)
-    yield _series("kube_horizontalpodautoscaler_spec_max_replicas", one.most, **hpa)
+    yield _series("kube_horizontalpodautoscaler_spec_max_replicas", workload.most, **hpa)
     reads = {"metric_name": "forecaster_demand", "metric_target_type": "average"}
-    yield _series("kube_horizontalpodautoscaler_spec_target_metric", one.target, **hpa, **reads)
+    yield _series("kube_horizontalpodautoscaler_spec_target_metric", workload.target, **hpa, **reads)
 
 
 def state_of_pod(pod: ScrapedPod) -> Iterator[tuple[Labels, float]]:
-    """What kube-state-metrics says of a pod."""
+    """Series of kube-state-metrics about a pod."""
     app = {"pod": pod.name, "container": "app"}
     owned = {"owner_kind": "ReplicaSet", "owner_name": pod.replicaset, "owner_is_controller": "true"}
     yield _series("kube_pod_owner", 1, pod=pod.name, **owned)
@@ -94,7 +94,7 @@ def state_of_pod(pod: ScrapedPod) -> Iterator[tuple[Labels, float]]:
 
 
 def usage_of(pod: ScrapedPod, used: float) -> Iterator[tuple[Labels, float]]:
-    """What cAdvisor says of a pod that used so many core-seconds."""
+    """Series of cAdvisor about a pod that used so many core-seconds."""
     app = {"pod": pod.name, "container": "app", "id": f"/kubepods/{pod.name}/app"}
     yield _series("container_cpu_usage_seconds_total", used, **app)
     yield _series("container_memory_working_set_bytes", GIB, **app)
@@ -124,7 +124,7 @@ class Exporters:
     renamed: str = ""
     """A metric that has another name since an upgrade."""
     held: list[SeriesSample] | None = None
-    """What an agent keeps while it may not write."""
+    """Samples that an agent keeps while it may not write."""
     _scraped: set[Labels] = field(default_factory=set)
     _client: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=PATIENCE, headers=HEADERS))
 
@@ -134,17 +134,19 @@ class Exporters:
 
     def scrape(self, workloads: Sequence[ScrapedWorkload], at: datetime) -> None:
         """One scrape of both, after the pods used what they use until then."""
-        pods = [pod for one in workloads for pod in one.pods]
+        pods = [pod for workload in workloads for pod in workload.pods]
         for pod in pods:
             self.used[pod.name] += pod.cores * SCRAPE.total_seconds()
-        found = {self._named(labels): value for labels, value in self._found(workloads, pods)}
-        gone = dict.fromkeys(self._scraped - found.keys(), GONE)
-        self._scraped = set(found)
-        self._write([SeriesSample(labels, value, at) for labels, value in (found | gone).items()])
+        samples = {self._named(labels): value for labels, value in self._series_of(workloads, pods)}
+        gone = dict.fromkeys(self._scraped - samples.keys(), GONE)
+        self._scraped = set(samples)
+        self._write([SeriesSample(labels, value, at) for labels, value in (samples | gone).items()])
 
-    def _found(self, workloads: Sequence[ScrapedWorkload], pods: list[ScrapedPod]) -> Iterator[tuple[Labels, float]]:
-        for one in workloads if not self.state_away else ():
-            yield from state_of(one)
+    def _series_of(
+        self, workloads: Sequence[ScrapedWorkload], pods: list[ScrapedPod]
+    ) -> Iterator[tuple[Labels, float]]:
+        for workload in workloads if not self.state_away else ():
+            yield from state_of(workload)
         for pod in pods:
             if not self.state_away and not self.unlisted(pod.name):
                 yield from state_of_pod(pod)
@@ -160,7 +162,7 @@ class Exporters:
         self.held = []
 
     def write_late(self) -> None:
-        """All that was held back, as an agent does whose way to the store was gone."""
+        """Write all samples that were held back, as an agent does whose way to the store was gone."""
         late, self.held = self.held or [], None
         self._write(late)
 
@@ -174,14 +176,14 @@ class Exporters:
     def history(
         self, workloads: Sequence[ScrapedWorkload], times: NDArray[np.float64], share: dict[str, NDArray[np.float64]]
     ) -> Iterator[Span]:
-        """The same pods at earlier scrapes; `share` is what each pod of a workload used [time], in cores."""
-        for one in workloads:
-            for labels, value in state_of(one):
+        """Series of these pods at earlier scrapes; `share` is the usage of each pod of a workload [time], in cores."""
+        for workload in workloads:
+            for labels, value in state_of(workload):
                 yield _constant(labels, times[::4], value)
-            for pod in one.pods:
+            for pod in workload.pods:
                 for labels, value in state_of_pod(pod):
                     yield _constant(labels, times[::4], value)
-                used = np.cumsum(share[one.name]) * SCRAPE.total_seconds()
+                used = np.cumsum(share[workload.name]) * SCRAPE.total_seconds()
                 self.used[pod.name] = float(used[-1])
                 (cpu, _), (memory, amount) = usage_of(pod, 0.0)
                 yield Span(_head(cpu), times, used)

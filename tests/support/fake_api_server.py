@@ -61,10 +61,10 @@ class FakeApiServer:
         self.requests.append(str(request))
         if number == self.kill_at and not self.answered:
             raise KilledError
-        found = self.fault(request)
-        if isinstance(found, Exception):
-            raise found
-        answer = _answer(found, {"message": "a test"}) if found else self._answered(request)
+        fault = self.fault(request)
+        if isinstance(fault, Exception):
+            raise fault
+        answer = _answer(fault, {"message": "a test"}) if fault else self._answered(request)
         if number == self.kill_at:
             raise KilledError
         return answer
@@ -80,13 +80,13 @@ class FakeApiServer:
         path, _, subresource = url.path.partition("/scale")
         if path.endswith("/resize"):
             path, subresource = path.removesuffix("/resize"), "resize"
-        one = self.objects.get(path)
-        if one is None:
+        document = self.objects.get(path)
+        if document is None:
             return _answer(404, {"message": "not found"})
-        meta, stated = one["metadata"], body.get("metadata", {})
+        meta, stated = document["metadata"], body.get("metadata", {})
         if any(stated.get(name, meta[name]) != meta[name] for name in ("uid", "resourceVersion")):
             return _answer(409, {"message": "the object has been modified"})
-        changed = deepcopy(one)
+        changed = deepcopy(document)
         if request.content_type == APPLY_PATCH:
             self._apply(changed, body)
         elif url.path.endswith(("/scale", "/resize")):
@@ -118,13 +118,13 @@ class FakeApiServer:
         ):
             return _answer(404, {"message": "not found"})
         label, _, values = query.get("labelSelector", "").partition(" in ")
-        found = []
-        for key, one in self.objects.items():
-            labels = one["metadata"].get("labels", {})
+        items = []
+        for key, document in self.objects.items():
+            labels = document["metadata"].get("labels", {})
             inside = key.split("/")[-2] == collection
             if inside and (not label or (label in labels and (not values or labels[label] in values))):
-                found.append(one)
-        return _answer(200, {"metadata": {}, "items": found})
+                items.append(document)
+        return _answer(200, {"metadata": {}, "items": items})
 
     def _create(self, path: str) -> RawAnswer:
         if path.endswith("/eviction"):
@@ -133,44 +133,46 @@ class FakeApiServer:
         self.events += path.endswith("/events")
         return _answer(201, {"metadata": {}, "involvedObject": {}} | _EVENT)
 
-    def _apply(self, one: Document, body: Document) -> None:
-        meta, applied = one["metadata"], body["metadata"]
+    def _apply(self, document: Document, body: Document) -> None:
+        meta, applied = document["metadata"], body["metadata"]
         for kind in ("labels", "annotations"):
             others = {name: text for name, text in meta.get(kind, {}).items() if not _is_ours(name)}
             meta[kind] = others | applied.get(kind, {})
         managers = [each for each in meta.get("managedFields", ()) if each["manager"] != OURS]
         spec = body.get("spec") or {}
         if "minReplicas" in spec:
-            changed = spec["minReplicas"] != one["spec"]["minReplicas"]
-            one["spec"]["minReplicas"] = spec["minReplicas"]
+            changed = spec["minReplicas"] != document["spec"]["minReplicas"]
+            document["spec"]["minReplicas"] = spec["minReplicas"]
             managers = [] if changed else managers
         fields = {"f:spec": {"f:minReplicas": {}}} if spec else {"f:metadata": {}}
         meta["managedFields"] = [*managers, self._claim(fields)]
 
-    def _sub(self, one: Document, body: Document, subresource: str) -> None:
-        managers = [each for each in one["metadata"].get("managedFields", ()) if each.get("subresource") != subresource]
+    def _sub(self, document: Document, body: Document, subresource: str) -> None:
+        managers = [
+            each for each in document["metadata"].get("managedFields", ()) if each.get("subresource") != subresource
+        ]
         if subresource == "scale":
-            if body["spec"]["replicas"] != one["spec"]["replicas"]:
+            if body["spec"]["replicas"] != document["spec"]["replicas"]:
                 managers = [each for each in managers if "f:replicas" not in str(each)]
-            one["spec"]["replicas"] = one["status"]["replicas"] = body["spec"]["replicas"]
+            document["spec"]["replicas"] = document["status"]["replicas"] = body["spec"]["replicas"]
         else:
             sizes = {each["name"]: each["resources"] for each in body["spec"].get("containers", ())}
-            for container in one["spec"]["containers"]:
+            for container in document["spec"]["containers"]:
                 container["resources"] = sizes.get(container["name"], container["resources"])
         claim = self._claim({"f:spec": {"f:replicas": {}}}) | {"subresource": subresource}
-        one["metadata"]["managedFields"] = [*managers, claim]
+        document["metadata"]["managedFields"] = [*managers, claim]
 
-    def _merge(self, one: Document, stated: Document) -> None:
-        meta = one["metadata"]
+    def _merge(self, document: Document, stated: Document) -> None:
+        meta = document["metadata"]
         for kind in ("labels", "annotations"):
             merged = meta.get(kind, {}) | (stated.get(kind) or {})
             meta[kind] = {name: text for name, text in merged.items() if text is not None}
         if "managedFields" in stated:
             meta["managedFields"] = [each for each in stated["managedFields"] if each]
         else:
-            ours = [each for each in meta.get("managedFields", ()) if each["manager"] == OURS and "subresource" in each]
+            own = [each for each in meta.get("managedFields", ()) if each["manager"] == OURS and "subresource" in each]
             others = [each for each in meta.get("managedFields", ()) if each["manager"] != OURS]
-            meta["managedFields"] = [*others, *ours, self._claim({"f:metadata": {}})]
+            meta["managedFields"] = [*others, *own, self._claim({"f:metadata": {}})]
 
     def _claim(self, fields: Document) -> Document:
         """Fields that our manager owns, noted a second after every claim before."""

@@ -38,7 +38,7 @@ EVER = timedelta(days=365)
 
 @dataclass(frozen=True)
 class Steady:
-    """The same demand at all times."""
+    """A demand that never changes."""
 
     value: float
 
@@ -47,7 +47,7 @@ class Steady:
 
 
 def steady(value: float) -> Demand:
-    """The same at all times."""
+    """Return a demand that never changes."""
     return Steady(value)
 
 
@@ -61,16 +61,16 @@ class Load:
     until: datetime = NOON + EVER
 
     def values(self, signal: Signal, first: datetime, count: int, muted: datetime) -> NDArray[np.float64]:
-        """So many minutes from `first` on; not known before `since`, after `until` and from `muted` on."""
-        found = np.full(count, np.nan)
+        """Values of `count` minutes from `first` on; unknown before `since`, after `until` and from `muted` on."""
+        values = np.full(count, np.nan)
         if signal in self.demand:
             begin = max(0, -((first - self.since) // MINUTE))
             end = min(count, (self.until - first) // MINUTE + 1, -((first - muted) // MINUTE))
-            demand, here = self.demand[signal], range(begin, max(begin, end))
-            found[here.start : here.stop] = (
-                demand.value if isinstance(demand, Steady) else [demand(first + i * MINUTE) for i in here]
+            demand, present = self.demand[signal], range(begin, max(begin, end))
+            values[present.start : present.stop] = (
+                demand.value if isinstance(demand, Steady) else [demand(first + i * MINUTE) for i in present]
             )
-        return found
+        return values
 
 
 @dataclass(frozen=True)
@@ -100,13 +100,13 @@ class FakeSource:
     """Instants of which no sample has arrived yet, by signal."""
     moves: dict[WorkloadId, str] = field(default_factory=dict)
     """Workloads of which something else is measured, as the next answer says."""
-    asked: list[Question] = field(default_factory=list)
+    questions: list[Question] = field(default_factory=list)
 
     def inventory(self, at: datetime) -> Inventory:
         self._fail(None)
-        here = tuple(load.workload for load in self.loads if load.since <= at <= load.until)
-        said = "a store is down" if at in self.partial else ""
-        return Inventory(at, here, self.faults, self.partly, policies=self.policies, partial=said)
+        workloads = tuple(load.workload for load in self.loads if load.since <= at <= load.until)
+        partial = "a store is down" if at in self.partial else ""
+        return Inventory(at, workloads, self.faults, self.partly, policies=self.policies, partial=partial)
 
     def latest(self, signal: Signal, at: datetime) -> Block:
         return self._answer(Question(signal, at, at, MINUTE))
@@ -115,7 +115,7 @@ class FakeSource:
         yield self._answer(Question(signal, start, end, step))
 
     def _answer(self, question: Question) -> Block:
-        self.asked.append(question)
+        self.questions.append(question)
         self._fail(question.signal)
         columns = (question.end - question.start) // question.step + 1
         times = [question.start + i * question.step for i in range(columns)] if self.partial else []
@@ -126,9 +126,9 @@ class FakeSource:
         if times:
             values *= [self.partial.get(at, 1.0) for at in times]
         ids = tuple(load.workload.id for load in self.loads)
-        said = "a store is down" if any(at in self.partial for at in times) else ""
+        partial = "a store is down" if any(at in self.partial for at in times) else ""
         moved, self.moves = self.moves, {}
-        return Block(question.signal, ids, question.start, question.step, values, partial=said, moved=moved)
+        return Block(question.signal, ids, question.start, question.step, values, partial=partial, moved=moved)
 
     def _means(self, question: Question, columns: int) -> NDArray[np.float64]:
         """Over the step that ends at each instant; not known where most of its minutes are not."""
@@ -186,9 +186,9 @@ def nobody_answers() -> SourceUnavailable:
 
 def load(name: str = "web", cpu: float = 2.0, **dates: datetime) -> Load:
     """A workload of four pods with steady demand; two cores are what they are meant to carry."""
-    one = workload(name)
-    demand = {CPU: steady(cpu), MEMORY: steady(2.0**31), PODS: steady(one.ready_replicas)}
-    return Load(one, demand, **dates)
+    workload_ = workload(name)
+    demand = {CPU: steady(cpu), MEMORY: steady(2.0**31), PODS: steady(workload_.ready_replicas)}
+    return Load(workload_, demand, **dates)
 
 
 UNGATED = Policies(Policy(horizontal=HorizontalPolicy(gate=False)))
@@ -226,7 +226,7 @@ class CycleOnFakes:
         self.cycle.budget = timedelta(hours=1)
 
     def run(self, now: datetime = NOON) -> Outcome:
-        self.source.asked.clear()
+        self.source.questions.clear()
         return self.cycle.run(now)
 
     def run_minutes(self, first: int, last: int) -> list[Outcome]:
@@ -236,10 +236,10 @@ class CycleOnFakes:
 
 def named(outcome: Outcome, name: str) -> Recommendation:
     """The recommendation for the workload of that name."""
-    return next(one for one in outcome.recommendations if one.id.name == name)
+    return next(row for row in outcome.recommendations if row.id.name == name)
 
 
-def kept(history: HistoryStore, signal: Signal, id_: WorkloadId) -> list[float]:
+def stored_values(history: HistoryStore, signal: Signal, id_: WorkloadId) -> list[float]:
     """The minutes known of one workload, oldest first."""
     window = history.window(signal, MINUTE)
     return window.values[window.keys.index(id_)].tolist()

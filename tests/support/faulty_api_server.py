@@ -1,4 +1,4 @@
-"""Between a replica and a real API server: passes on what is asked with the replica's own credentials, unless told."""
+"""Server between a replica and a real API server: passes requests on with the replica's credentials, or fails them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 import httpx
 
-from tests.support.http_server import Asked, Reply, Running, answering
+from tests.support.http_server import HttpRequest, Reply, Running, answering
 from tests.support.waiting import PATIENCE
 
 if TYPE_CHECKING:
@@ -35,30 +35,36 @@ class FaultyApiServer:
         document["clusters"][0]["cluster"]["server"] = self._server.url
         self.kubeconfig = folder / "faulty.kubeconfig"
         self.kubeconfig.write_text(json.dumps(document))
-        self.fault: Callable[[Asked], int] = lambda _: 0
+        self.fault: Callable[[HttpRequest], int] = lambda _: 0
         """The status to answer a request with; 0 passes it on."""
-        self.before: Callable[[Asked], None] = lambda _: None
-        """What happens to the cluster before a request arrives."""
+        self.before: Callable[[HttpRequest], None] = lambda _: None
+        """Called before a request arrives, to change the cluster."""
         self.refused = 0
 
     def mended(self) -> None:
         """All is well again."""
         self.fault, self.before = lambda _: 0, lambda _: None
 
-    def passed_on(self, asked: Asked) -> Reply:
-        """What the API server itself answers."""
-        headers = {name: value for name, value in asked.headers.items() if name in PASSED_ON}
-        found = self._client.request(asked.method, asked.path, content=asked.body, headers=headers)
-        return Reply(found.status_code, found.content)
+    def passed_on(self, request: HttpRequest) -> Reply:
+        """Answer of the API server itself."""
+        headers = {name: value for name, value in request.headers.items() if name in PASSED_ON}
+        answer = self._client.request(request.method, request.path, content=request.body, headers=headers)
+        return Reply(answer.status_code, answer.content)
 
-    def _answer(self, asked: Asked) -> Reply:
-        self.before(asked)
-        status = self.fault(asked)
+    def _answer(self, request: HttpRequest) -> Reply:
+        self.before(request)
+        status = self.fault(request)
         if status:
             self.refused += 1
-            said = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "code": status, "message": "a test"}
-            return Reply(status, json.dumps(said).encode())
-        return self.passed_on(asked)
+            status_object = {
+                "kind": "Status",
+                "apiVersion": "v1",
+                "status": "Failure",
+                "code": status,
+                "message": "a test",
+            }
+            return Reply(status, json.dumps(status_object).encode())
+        return self.passed_on(request)
 
     def __enter__(self) -> Self:
         self._server.__enter__()

@@ -1,4 +1,4 @@
-"""Between the service and its Prometheus: passes on what is asked, unless a test says otherwise."""
+"""Proxy between the service and its Prometheus: passes requests on, unless a test sets a fault."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import httpx
 
-from tests.support.http_server import Asked, Reply, Running, answering, verdict
+from tests.support.http_server import HttpRequest, Reply, Running, answering, verdict
 from tests.support.waiting import PATIENCE
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ class FaultyProxy:
         """Queries with this text are not answered before it changes."""
         self.kept_waiting = 0
         self.spoils: Callable[[bytes], bytes] = bytes
-        """What becomes of the body of each answer, with status 200."""
+        """Changes the body of each answer with status 200."""
         self._changed = threading.Condition()
 
     def mended(self) -> None:
@@ -41,19 +41,19 @@ class FaultyProxy:
             self.away, self.halves, self.slow, self.spoils = False, False, "", bytes
             self._changed.notify_all()
 
-    def _answer(self, asked: Asked) -> Reply:
+    def _answer(self, request: HttpRequest) -> Reply:
         if self.away:
             return verdict(503, "unavailable", "no Prometheus here")
-        if self.slow and self.slow in asked.form.get("query", ""):
+        if self.slow and self.slow in request.form.get("query", ""):
             with self._changed:
                 self.kept_waiting += 1
                 self._changed.wait_for(lambda: not self.slow, PATIENCE)
-        headers = {name: value for name, value in asked.headers.items() if name in PASSED_ON}
-        found = self._client.request(asked.method, asked.path, content=asked.body, headers=headers)
-        if not found.is_success:
-            return Reply(found.status_code, found.content)
-        series = self.halves and found.headers.get("Content-Type", "").startswith("application/json")
-        return Reply(found.status_code, self.spoils(halved(found.json()) if series else found.content))
+        headers = {name: value for name, value in request.headers.items() if name in PASSED_ON}
+        answer = self._client.request(request.method, request.path, content=request.body, headers=headers)
+        if not answer.is_success:
+            return Reply(answer.status_code, answer.content)
+        series = self.halves and answer.headers.get("Content-Type", "").startswith("application/json")
+        return Reply(answer.status_code, self.spoils(halved(answer.json()) if series else answer.content))
 
     def __enter__(self) -> Self:
         self._server.__enter__()

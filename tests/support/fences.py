@@ -15,7 +15,7 @@ class WritesKept(Protocol):
 
     @property
     def written(self) -> Sequence[object]:
-        """What was sent to it."""
+        """Writes that were sent to the cluster."""
 
 
 @dataclass

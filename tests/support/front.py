@@ -1,4 +1,4 @@
-"""What a Service does: passes connections on to the first program behind it that is ready."""
+"""Pass connections on to the first program behind it that is ready, as a Service does."""
 
 from __future__ import annotations
 
@@ -58,17 +58,17 @@ class Front:
     def _connected(self) -> socket.socket | None:
         for port in self._ready():
             with suppress(OSError):
-                found = socket.create_connection(("127.0.0.1", port), CONNECT_SECONDS)
-                found.settimeout(None)
-                return found
+                connection = socket.create_connection(("127.0.0.1", port), CONNECT_SECONDS)
+                connection.settimeout(None)
+                return connection
         return None
 
 
 def _pump(source: socket.socket, target: socket.socket) -> None:
-    """Until one side ends; then both do."""
+    """Copy bytes until one side ends; then both do."""
     with suppress(OSError):
         while piece := source.recv(PIECE):
             target.sendall(piece)
-    for one in (source, target):
+    for end in (source, target):
         with suppress(OSError):
-            one.shutdown(socket.SHUT_RDWR)
+            end.shutdown(socket.SHUT_RDWR)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def full_disk(after: int = 512) -> Iterator[None]:
-    """Writing beyond `after` bytes of any file fails with an `OSError` (EFBIG)."""
+    """Let writes beyond `after` bytes of any file fail with an `OSError` (EFBIG)."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (after, hard))

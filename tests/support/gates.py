@@ -44,12 +44,14 @@ NEW = Gates.new(1, SIGNALS)
 
 
 def evidence_of(targets: Sequence[Days]) -> Evidence:
-    """[..., target, one row]."""
-    ways = [[one.of(forecaster) or Way(np.nan, np.nan, np.nan) for one in targets] for forecaster in FORECASTERS]
+    """Evidence [..., target, one row]."""
+    ways = [[target.of(forecaster) or Way(np.nan, np.nan, np.nan) for target in targets] for forecaster in FORECASTERS]
     short, saving, noise = (
-        np.array([[one[part] for one in some] for some in ways], float)[..., None] for part in range(3)
+        np.array([[way[part] for way in target_ways] for target_ways in ways], float)[..., None] for part in range(3)
     )
-    days, reactive, signal = np.array([(one.days, one.reactive, one.signal) for one in targets], float).reshape(-1, 3).T
+    days, reactive, signal = (
+        np.array([(target.days, target.reactive, target.signal) for target in targets], float).reshape(-1, 3).T
+    )
     return Evidence(days[:, None], reactive[:, None], short, saving, noise, signal.astype(int)[:, None])
 
 
@@ -65,5 +67,5 @@ def too_short(gates: Gates, days: float, minute: float = 0.0) -> Gates:
 
 
 def gate_of(gates: Gates) -> Gate:
-    """Where the row stands."""
+    """Gate of the row."""
     return gates.gate(0)

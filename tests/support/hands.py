@@ -1,4 +1,4 @@
-"""Everything that writes, composed over a fake API server: modes floor, scale and in-place, their undo and release."""
+"""All actuators that write, over a fake API server: modes floor, scale and in-place, their undo and release."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from forecaster.domain.policy import Policy
 from forecaster.domain.workload import ContainerSize, Resources, WorkloadId
 from forecaster.resources.neighbours import Neighbours
 from forecaster.sources.live_objects import BUILT_IN_KINDS
+from tests.support.decided_records import RecordPublisher
 from tests.support.fake_api_server import OURS, OWNER, FakeApiServer
 from tests.support.fences import Fence, Log
 from tests.support.recommendations import NOON, recommendation, signal_view
-from tests.support.told import RecordPublisher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator
@@ -52,7 +52,7 @@ KIND = {"floor": "Deployment", "scale": "Deployment", "resize": "StatefulSet"}
 
 
 def path_of(mode: str, namespace: str, name: str = "web") -> str:
-    """Where the object lies that a mode writes."""
+    """Path of the object that a mode writes."""
     if mode == "floor":
         return f"/apis/autoscaling/v2/namespaces/{namespace}/horizontalpodautoscalers/{name}"
     if mode == "scale":
@@ -92,23 +92,23 @@ STATED = {"floor": 2, "scale": 3, "resize": "100m"}
 
 @dataclass
 class Hands:
-    """One process over the workloads of some namespaces, which remembers what was written by none before it."""
+    """One process over the workloads of some namespaces, which remembers no earlier process's writes."""
 
     server: FakeApiServer
     mode: str
     now: datetime = NOON
     acts: bool = True
-    """False: policies only observe, so that what was written is undone."""
+    """Whether policies act; False: they only observe, so that earlier writes are undone."""
     reactive: int = 3
-    """What the measured demand of each workload asks for."""
+    """Replicas that the measured demand of each workload needs."""
     wished: int | None = 0
-    """What is recommended; None: not known, 0: what this mode is for."""
+    """Recommended replicas; None: not known, 0: the count that this mode is for."""
     paused: bool = False
     written: list[Document] = field(default_factory=list)
     seconds: Callable[[], float] = lambda: 0.0
     """Clock for durations."""
     live: LiveCluster | None = None
-    """What is watched; None: everything is as it is now."""
+    """Watched objects; None: everything is as it is now."""
 
     def __post_init__(self) -> None:
         none = Neighbours()
@@ -129,8 +129,8 @@ class Hands:
         self.publisher = RecordPublisher(self.policies, {self.mode: self.actuator})
 
     def cycle(self) -> Effected:
-        """One cycle, in which more is asked for while the mode is on."""
-        self.publisher.publish(self.now, [self._asked(id_) for id_ in self._workloads()])
+        """Run one cycle, in which more is needed while the mode is on."""
+        self.publisher.publish(self.now, [self._recommended(id_) for id_ in self._workloads()])
         done: Effected = self.actuator.act(self.now)
         self.now += timedelta(minutes=1)
         return done
@@ -141,34 +141,38 @@ class Hands:
             self.cycle()
 
     def _workloads(self) -> list[WorkloadId]:
-        found = (path.split("/") for path in self.server.objects if path == path_of(self.mode, *path.split("/")[-3::2]))
-        return sorted({WorkloadId(parts[-3], KIND[self.mode], parts[-1]) for parts in found})
+        paths = (path.split("/") for path in self.server.objects if path == path_of(self.mode, *path.split("/")[-3::2]))
+        return sorted({WorkloadId(parts[-3], KIND[self.mode], parts[-1]) for parts in paths})
 
-    def _asked(self, id_: WorkloadId) -> Any:
+    def _recommended(self, id_: WorkloadId) -> Any:
         wished = self.wished
         if wished == 0:
             wished = {"floor": 7, "scale": 6}.get(self.mode, 2) if self.acts else self.reactive
         reason = Reason.NO_DATA if wished is None else Reason.FORECAST
         current = self._current(id_) if self.mode == "scale" else 3
-        one = recommendation(id_, at=self.now, now=current, replicas=wished, reason=reason)
+        row = recommendation(id_, at=self.now, now=current, replicas=wished, reason=reason)
         view = replace(signal_view("cpu", self.now), forecast_replicas=wished, reactive_replicas=self.reactive)
         size = ContainerSize("app", SMALL, LARGE, None, None, "")
-        return replace(one, signals=(view,), clamps=(), resources=Resize(LARGE, Reason.SIZED, "sized", (size,)))
+        return replace(row, signals=(view,), clamps=(), resources=Resize(LARGE, Reason.SIZED, "sized", (size,)))
 
     def _current(self, id_: WorkloadId) -> int:
         """Replicas of a Deployment as they are observed."""
-        seen = self.live.present(id_) if self.live else None
-        return seen.replicas if seen else int(value_of(self.server.objects[path_of("scale", id_.namespace, id_.name)]))
+        present = self.live.present(id_) if self.live else None
+        return (
+            present.replicas
+            if present
+            else int(value_of(self.server.objects[path_of("scale", id_.namespace, id_.name)]))
+        )
 
-    def _running(self, wanted: Container[WorkloadId]) -> Iterator[tuple[WorkloadId, str, str, Resources]]:
-        for path, one in list(self.server.objects.items()):
+    def _running(self, ids: Container[WorkloadId]) -> Iterator[tuple[WorkloadId, str, str, Resources]]:
+        for path, document in list(self.server.objects.items()):
             namespace, name = path.split("/")[-3], path.split("/")[-1]
-            if (id_ := WorkloadId(namespace, "StatefulSet", name)) in wanted:
-                yield id_, namespace, name, SMALL if _is_small(one) else LARGE
+            if (id_ := WorkloadId(namespace, "StatefulSet", name)) in ids:
+                yield id_, namespace, name, SMALL if _is_small(document) else LARGE
 
 
-def _is_small(one: Document) -> bool:
-    return bool(one["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "100m")
+def _is_small(document: Document) -> bool:
+    return bool(document["spec"]["containers"][0]["resources"]["requests"]["cpu"] == "100m")
 
 
 def released_objects_of(server: FakeApiServer, mode: str, now: datetime, *, expired: bool = False) -> list[ReleaseLine]:
@@ -176,13 +180,13 @@ def released_objects_of(server: FakeApiServer, mode: str, now: datetime, *, expi
     client, undo = server.client(), UNDO[mode]
     cluster: Any = {"floor": Autoscalers, "scale": Scales, "resize": Resizes}[mode](client, *_MORE[mode])
     marked = cluster.listed(marked=True) if mode == "floor" else cluster.marked(**_ALL[mode])
-    return list(release(cluster, marked, lambda one: undo(one, now, expired), now))
+    return list(release(cluster, marked, lambda subject: undo(subject, now, expired), now))
 
 
 UNDO: dict[str, Callable[[Any, datetime, bool], Any]] = {
-    "floor": lambda one, now, expired: released(one, now, expired=expired),
-    "scale": lambda one, _, __: count_released(one, at_once=True),
-    "resize": lambda one, _, __: size_undone(one, "released by command"),
+    "floor": lambda hpa, now, expired: released(hpa, now, expired=expired),
+    "scale": lambda scale, _, __: count_released(scale, at_once=True),
+    "resize": lambda pod, _, __: size_undone(pod, "released by command"),
 }
 _MORE: dict[str, tuple[Any, ...]] = {"floor": (), "scale": (BUILT_IN_KINDS,), "resize": (lambda id_: id_,)}
 _ALL: dict[str, dict[str, bool]] = {"scale": {}, "resize": {"settled": True}}
@@ -202,14 +206,14 @@ def server_of(mode: str) -> FakeApiServer:
 
 def end_of(server: FakeApiServer) -> dict[str, Document]:
     """Values, marks and owners of fields; not when they were written."""
-    found = {}
-    for path, one in server.objects.items():
-        meta = one["metadata"]
+    states = {}
+    for path, document in server.objects.items():
+        meta = document["metadata"]
         marks = {**meta.get("labels", {}), **meta.get("annotations", {})}
         marks = {name: "" if name.endswith(WRITTEN_AT) else text for name, text in marks.items()}
         owners = {each["manager"] for each in meta.get("managedFields", ()) if "f:spec" in each["fieldsV1"]}
-        found[path] = {"value": value_of(one), "marks": marks, "ours": OURS in owners}
-    return found
+        states[path] = {"value": value_of(document), "marks": marks, "ours": OURS in owners}
+    return states
 
 
 def raised(mode: str) -> tuple[FakeApiServer, datetime]:
@@ -221,14 +225,14 @@ def raised(mode: str) -> tuple[FakeApiServer, datetime]:
 
 def owner_sets(server: FakeApiServer, mode: str, namespace: str, count: int) -> None:
     """The owner applies a count, and the pods follow; one that is there already claims nothing."""
-    one = deepcopy(server.objects[path_of(mode, namespace)])
+    document = deepcopy(server.objects[path_of(mode, namespace)])
     field_name = "minReplicas" if mode == "floor" else "replicas"
-    if one["spec"][field_name] == count:
+    if document["spec"][field_name] == count:
         return
     at = NOON + timedelta(seconds=len(server.requests))
     claim = {"manager": OWNER, "operation": "Update", "time": at.isoformat()}
-    one["spec"][field_name] = count
+    document["spec"][field_name] = count
     if mode == "scale":
-        one["status"]["replicas"] = count
-    one["metadata"]["managedFields"] = [claim | {"fieldsV1": {"f:spec": {f"f:{field_name}": {}}}}]
-    server.put(path_of(mode, namespace), one)
+        document["status"]["replicas"] = count
+    document["metadata"]["managedFields"] = [claim | {"fieldsV1": {"f:spec": {f"f:{field_name}": {}}}}]
+    server.put(path_of(mode, namespace), document)

@@ -1,4 +1,4 @@
-"""Decisions of single workloads through the arrays: a table of one row, and the whole record of it."""
+"""Decisions of single workloads through the arrays: a table of one row, and its whole record."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from forecaster.horizontal.codes import UNKNOWN
 from forecaster.horizontal.state import State
 from forecaster.vertical.sizing.containers import NO_SIZING
 from forecaster.vertical.sizing.pod import size
-from tests.support.builders import NOON, minutes, policy, workload
+from tests.support import builders
+from tests.support.builders import NOON, minutes
 from tests.support.one_row import decide_one, state_of
 
 if TYPE_CHECKING:
@@ -28,8 +29,8 @@ NEVER_SEEN = State.new(1)
 
 
 def decide(
-    of: Workload,
-    seen: Mapping[str, SignalForecast],
+    workload: Workload,
+    outlooks: Mapping[str, SignalForecast],
     under: Policy,
     state: State,
     now: datetime,
@@ -37,22 +38,24 @@ def decide(
     sizing: PodSizing = NO_SIZING,
     gate: Gate | None = None,
 ) -> tuple[Recommendation, State]:
-    """What a workload should have, and what to remember."""
-    one, after = decide_one(of, seen, under.horizontal, state, now, gate=gate)
-    return replace(one, resources=size(of, sizing, under.vertical)), after
+    """Decide for one workload, and return the state to remember."""
+    recommendation, after = decide_one(workload, outlooks, under.horizontal, state, now, gate=gate)
+    return replace(recommendation, resources=size(workload, sizing, under.vertical)), after
 
 
 def decided(
-    seen: Mapping[str, SignalForecast],
+    outlooks: Mapping[str, SignalForecast],
     *,
-    of: Workload | None = None,
+    workload: Workload | None = None,
     under: Policy | None = None,
     state: State = NOTHING_BEFORE,
     sizing: PodSizing = NO_SIZING,
     gate: Gate | None = None,
 ) -> Recommendation:
     """The decision at noon, without the state that it leaves."""
-    return decide(of or workload(), seen, under or policy(), state, NOON, sizing=sizing, gate=gate)[0]
+    return decide(
+        workload or builders.workload(), outlooks, under or builders.policy(), state, NOON, sizing=sizing, gate=gate
+    )[0]
 
 
 def recommended_before(*replicas_at: tuple[int, float]) -> State:
@@ -61,7 +64,7 @@ def recommended_before(*replicas_at: tuple[int, float]) -> State:
 
 
 def recommended(state: State) -> list[tuple[int, datetime]]:
-    """What is remembered of one row: counts before stabilization, and when they were recommended."""
+    """Remembered counts of one row before stabilization, and when they were recommended."""
     ring = state.recommendations
-    found = zip((int(value[0]) for value in ring.values), ring.times, strict=True)
-    return [(count, datetime.fromtimestamp(at, UTC)) for count, at in found if count != UNKNOWN]
+    counts = zip((int(value[0]) for value in ring.values), ring.times, strict=True)
+    return [(count, datetime.fromtimestamp(at, UTC)) for count, at in counts if count != UNKNOWN]

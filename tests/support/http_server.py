@@ -1,4 +1,4 @@
-"""A tiny real HTTP server that answers as a test tells it to, and remembers what it was asked."""
+"""A tiny real HTTP server that answers with a test's function, and remembers its requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Asked:
+class HttpRequest:
     method: str
     path: str
     headers: Mapping[str, str]
@@ -53,7 +53,7 @@ def verdict(status: int, kind: str, message: str) -> Reply:
 
 
 def page(status: int, text: str) -> Reply:
-    """What proxies answer."""
+    """Answer of a proxy."""
     return Reply(status, text.encode(), {"Content-Type": "text/html"})
 
 
@@ -88,18 +88,18 @@ class Running:
 class Server(Running):
     """Answers each request with `respond(asked)`; `asked` holds all of them in order."""
 
-    def __init__(self, respond: Callable[[Asked], Reply], *, tls: ssl.SSLContext | None = None) -> None:
-        self.asked: list[Asked] = []
+    def __init__(self, respond: Callable[[HttpRequest], Reply], *, tls: ssl.SSLContext | None = None) -> None:
+        self.requests: list[HttpRequest] = []
 
-        def recorded(asked: Asked) -> Reply:
-            self.asked.append(asked)
-            return respond(asked)
+        def recorded(request: HttpRequest) -> Reply:
+            self.requests.append(request)
+            return respond(request)
 
         super().__init__(answering(recorded), tls)
 
 
-def answering(respond: Callable[[Asked], Reply]) -> type[BaseHTTPRequestHandler]:
-    """A handler that answers GET, POST and PATCH as told."""
+def answering(respond: Callable[[HttpRequest], Reply]) -> type[BaseHTTPRequestHandler]:
+    """A handler that answers GET, POST and PATCH with this function."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -114,7 +114,7 @@ def answering(respond: Callable[[Asked], Reply]) -> type[BaseHTTPRequestHandler]
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             form = dict(parse_qsl(body.decode("utf-8", "replace")))
-            reply = respond(Asked(self.command, self.path, dict(self.headers), form, body))
+            reply = respond(HttpRequest(self.command, self.path, dict(self.headers), form, body))
             self.send_response(reply.status)
             for name, value in reply.headers.items():
                 self.send_header(name, value)

@@ -16,4 +16,4 @@ def blocks() -> list[tuple[str, str, str]]:
 
 def of_kind(kind: str) -> list[str]:
     """The texts of one kind."""
-    return [text for _, found, text in blocks() if found == kind]
+    return [text for _, block_kind, text in blocks() if block_kind == kind]

@@ -1,4 +1,4 @@
-"""The scaler's process, and KEDA's own client of it."""
+"""The scaler's process, and KEDA's own client."""
 
 from __future__ import annotations
 
@@ -37,8 +37,10 @@ def reference(name: str = "web", namespace: str = "shop", **metadata: str) -> wi
 
 def ask(channel: grpc.Channel, call: str, request: Any) -> Any:
     """One call by Python's client."""
-    asked, answered = CALLS[call]
-    method = channel.unary_unary(f"/externalscaler.ExternalScaler/{call}", asked.SerializeToString, answered.FromString)
+    request_type, answered = CALLS[call]
+    method = channel.unary_unary(
+        f"/externalscaler.ExternalScaler/{call}", request_type.SerializeToString, answered.FromString
+    )
     return method(request, timeout=PATIENCE)
 
 
@@ -49,14 +51,14 @@ class ScalerProcess:
         (port,) = free_ports(1)
         self.address = f"localhost:{port}"
         self.log = table.with_name(f"scaler-{port}.log")
-        """What it says on standard error."""
+        """Standard error of the process."""
         self._command = [sys.executable, "-m", "forecaster.serving.keda", "--table", str(table), "--with-parent"]
         self._command += ["--address", f"127.0.0.1:{port}", *options]
 
     def __enter__(self) -> Self:
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(self._command, stdin=subprocess.PIPE, stderr=log)
-        wait_until(self._listens, what="the scaler")
+        wait_until(self._listens, goal="the scaler")
         return self
 
     def __exit__(

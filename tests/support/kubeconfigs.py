@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CHANGES = (b"exec", b"auth-provider", b"tokenFile")
-"""What gives another answer each time."""
+"""Words of a kubeconfig whose answer differs each time."""
 _Loaded = tuple[int | None, bytes, str]
 _known: dict[tuple[str | bytes, ...], _Loaded] = {}
 
 
 @pytest.fixture(scope="session", autouse=True)
 def kubeconfigs_once() -> Iterator[None]:
-    """What the process makes of files without a plug-in is a function of their texts."""
+    """Load files without a plug-in once for each text: the result is a function of their texts."""
     load = config._run  # noqa: SLF001
 
     def loaded(command: list[str], timeout: float) -> _Loaded:
@@ -29,10 +29,10 @@ def kubeconfigs_once() -> Iterator[None]:
         key = (*command, *texts)
         if key in _known:
             return _known[key]
-        found = load(command, timeout)
-        if found[0] == 0 and not any(word in text for word in CHANGES for text in texts):
-            _known[key] = found
-        return found
+        loaded_files = load(command, timeout)
+        if loaded_files[0] == 0 and not any(word in text for word in CHANGES for text in texts):
+            _known[key] = loaded_files
+        return loaded_files
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(config, "_run", loaded)

@@ -30,26 +30,31 @@ class LateWatches:
         self.live = LiveCluster(clock=self.clock)
         first: dict[str, Document] = {}
         self.shown = max(self._objects_at_first(), len(self.server.changes) - self.late)
-        for path, one in self.server.changes[: self.shown]:
+        for path, document in self.server.changes[: self.shown]:
             first.pop(path, None)
-            first |= {} if one is None else {path: one}
+            first |= {} if document is None else {path: document}
         for watch in self.live.watches:
-            played(watch, page(*(one for path, one in first.items() if _plural(path) == _plural(f"{watch.path}/x"))))
+            played(
+                watch,
+                page(*(document for path, document in first.items() if _plural(path) == _plural(f"{watch.path}/x"))),
+            )
 
     def deliver(self) -> None:
-        """Stream what is not late any more; every stream goes on, so that all of them believe to know everything."""
+        """Stream the events that are not late any more; every stream goes on, as if it knew everything."""
         until = max(self.shown, len(self.server.changes) - self.late)
         new, self.shown = self.server.changes[self.shown : until], until
         for watch in self.live.watches:
-            changes = [self._event(path, one) for path, one in new if _plural(path) == _plural(f"{watch.path}/x")]
+            changes = [
+                self._event(path, document) for path, document in new if _plural(path) == _plural(f"{watch.path}/x")
+            ]
             played(watch, changes)
 
     def _objects_at_first(self) -> int:
         return len({path for path, _ in self.server.changes})
 
-    def _event(self, path: str, one: Document | None) -> bytes:
-        if one is not None:
-            return event("MODIFIED", one)
+    def _event(self, path: str, document: Document | None) -> bytes:
+        if document is not None:
+            return event("MODIFIED", document)
         last: Any = next(each for at, each in reversed(self.server.changes) if at == path and each is not None)
         return event("DELETED", last)
 

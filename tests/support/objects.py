@@ -78,12 +78,12 @@ def limit_range(namespace: str, **item: Any) -> Wire:
 
 def vpa(namespace: str, name: str, *containers: Wire, mode: str = "Off", **status: Any) -> Wire:
     """A VPA of the Deployment of its name; `containers` are those of its recommendation."""
-    told = {"recommendation": {"containerRecommendations": list(containers)}} if containers else {}
+    recommendation = {"recommendation": {"containerRecommendations": list(containers)}} if containers else {}
     return {
         "kind": "VerticalPodAutoscaler",
         "metadata": meta(name, namespace),
         "spec": {"targetRef": {"kind": "Deployment", "name": name}, "updatePolicy": {"updateMode": mode}},
-        "status": told | status,
+        "status": recommendation | status,
     }
 
 

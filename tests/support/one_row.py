@@ -53,16 +53,16 @@ class Subject(NamedTuple):
     outlooks: Mapping[str, SignalForecast]
     """Latest demand and forecast by signal; where a value is unknown, the reason."""
     shut: str = ""
-    """Why the gate keeps the forecast from having its say."""
+    """Reason for which the gate shuts the forecast out."""
     failure: str = ""
-    """Why the row could not be read."""
+    """Reason for which the row could not be read."""
 
 
 def outlook_of(subject: Subject, signal: str) -> SignalForecast:
-    """What is known of one signal of a row."""
-    found = subject.outlooks.get(signal)
-    if found is not None:
-        return found
+    """Outlook of one signal of a row."""
+    outlook = subject.outlooks.get(signal)
+    if outlook is not None:
+        return outlook
     unknown = Unknown(f"{signal} is not among the signals read")
     return SignalForecast(signal, unknown, unknown)
 
@@ -76,9 +76,9 @@ def decide_one(
     *,
     gate: Gate | None = None,
 ) -> tuple[Recommendation, State]:
-    """One workload's replicas at `now`, with every step on the way, and what to remember. Nothing is said of its size.
+    """One workload's replicas at `now`, with every step on the way, and the state to remember. Its size is left out.
 
-    Without a `gate` the forecast has its say. All forecasts with a distribution have the same levels.
+    Without a `gate` the forecast counts. All forecasts with a distribution have the same levels.
     """
     shut = gate_reason(Policy(mode="publish", horizontal=policy), gate)
     subject = Subject(workload, policy, outlooks, shut)
@@ -90,7 +90,7 @@ def decide_one(
 def state_of(recommendations: Iterable[tuple[int, datetime]] = ()) -> State:
     """The state [one row] of a workload for which these counts were recommended earlier."""
     state = State.new(1)
-    for replicas, at in sorted(recommendations, key=lambda one: one[1]):
+    for replicas, at in sorted(recommendations, key=lambda pair: pair[1]):
         ring = state.recommendations.opened(at.timestamp(), np.inf, 1)
         state = replace(state, recommendations=ring.marked(np.array([replicas])))
     return replace(state, begun=np.ones(1, np.bool_))
@@ -101,8 +101,8 @@ def inputs_of_one(subject: Subject, now: datetime) -> Inputs:
     workload, policy = subject.workload, subject.policy
     terms = [terms_of(workload, policy, ())]
     kinds = terms[0].rules.kinds
-    seen = [outlook_of(subject, kind.signal) for kind in kinds]
-    levels = _levels(seen)
+    outlooks = [outlook_of(subject, kind.signal) for kind in kinds]
+    levels = _levels(outlooks)
     columns = policy_columns(terms)
     calendar = calendar_of([policy.events], columns.lead_time, now.timestamp())
     return Inputs(
@@ -111,12 +111,16 @@ def inputs_of_one(subject: Subject, now: datetime) -> Inputs:
         targets=target_columns(terms),
         current=np.array([workload.replicas]),
         ready=np.array([workload.ready_replicas]),
-        measured=_column([one.measured.value if isinstance(one.measured, Measured) else np.nan for one in seen]),
-        unseen=np.array([_unseen(subject, one) for one in seen], np.int8).reshape(-1, 1),
-        age=_column([_age(one, now) for one in seen]),
-        peak=_column([one.ahead.peak if isinstance(one.ahead, PeakForecast) else np.nan for one in seen]),
-        low=_column([one.ahead.low if isinstance(one.ahead, PeakForecast) else np.nan for one in seen]),
-        quantiles=[_quantiles(one, levels) for one in seen],
+        measured=_column(
+            [outlook.measured.value if isinstance(outlook.measured, Measured) else np.nan for outlook in outlooks]
+        ),
+        unseen=np.array([_unseen(subject, outlook) for outlook in outlooks], np.int8).reshape(-1, 1),
+        age=_column([_age(outlook, now) for outlook in outlooks]),
+        peak=_column(
+            [outlook.ahead.peak if isinstance(outlook.ahead, PeakForecast) else np.nan for outlook in outlooks]
+        ),
+        low=_column([outlook.ahead.low if isinstance(outlook.ahead, PeakForecast) else np.nan for outlook in outlooks]),
+        quantiles=[_quantiles(outlook, levels) for outlook in outlooks],
         acting=np.array([not subject.shut]),
         event_floor=calendar.floors,
         event_most=calendar.most,
@@ -142,11 +146,13 @@ def _age(outlook: SignalForecast, now: datetime) -> float:
     return (now - outlook.measured.at).total_seconds() if isinstance(outlook.measured, Measured) else np.nan
 
 
-def _levels(seen: Sequence[SignalForecast]) -> tuple[float, ...]:
-    found = {one.ahead.levels for one in seen if isinstance(one.ahead, PeakForecast) and one.ahead.levels}
-    if len(found) > 1:
-        raise ValueError(f"forecasts of one decision have the same levels, and not {sorted(found)}")
-    return found.pop() if found else ()
+def _levels(outlooks: Sequence[SignalForecast]) -> tuple[float, ...]:
+    levels = {
+        outlook.ahead.levels for outlook in outlooks if isinstance(outlook.ahead, PeakForecast) and outlook.ahead.levels
+    }
+    if len(levels) > 1:
+        raise ValueError(f"forecasts of one decision have the same levels, and not {sorted(levels)}")
+    return levels.pop() if levels else ()
 
 
 def _quantiles(outlook: SignalForecast, levels: tuple[float, ...]) -> Floats:
@@ -157,7 +163,7 @@ def _quantiles(outlook: SignalForecast, levels: tuple[float, ...]) -> Floats:
 
 
 def with_texts(numbers: DecidedColumns, decisions: Decisions, subject: Subject) -> DecidedColumns:
-    """Put what is said of a single row into its columns, as a cycle does for its rows."""
+    """Put the texts of a single row into its columns, as a cycle does for its rows."""
     names, row = Names(), row_of_one(decisions, 0, subject)
     for name in ROW_TEXTS:
         getattr(numbers, name)[0] = names[getattr(row, name).encode()]
@@ -180,7 +186,7 @@ def _outlook(target: DecidedTarget, at: datetime) -> ForecastDetails:
 
 
 def row_of_one(decisions: Decisions, row: int, subject: Subject) -> DecidedRow:
-    """What was decided about one row, by its objects."""
+    """Decided row of one workload, by its objects."""
     workload, policy, inputs = subject.workload, subject.policy, decisions.inputs
     terms = UNREADABLE_TERMS if subject.failure else terms_of(workload, policy, ())
     stated = stated_row(workload, policy, terms)
@@ -226,12 +232,12 @@ def _target(decisions: Decisions, row: int, place: int, stated: DecidedTarget, s
 
 
 def record(decisions: Decisions, row: int, subject: Subject) -> Recommendation:
-    """What was decided about one row, with every step on the way."""
-    of, hpa = subject.workload, subject.workload.autoscaler
-    one = recommendation(of.id, row_of_one(decisions, row, subject), of.resources, NO_SIZE)
+    """Record of one decided row, with every step on the way."""
+    workload, hpa = subject.workload, subject.workload.autoscaler
+    row_record = recommendation(workload.id, row_of_one(decisions, row, subject), workload.resources, NO_SIZE)
     return replace(
-        one,
+        row_record,
         targets=hpa.targets if hpa else (),
         shadow=not decisions.inputs.acting[row],
-        offered=int(decisions.offered[row]) if isinstance(one.replicas, Scale) else None,
+        offered=int(decisions.offered[row]) if isinstance(row_record.replicas, Scale) else None,
     )

@@ -1,4 +1,4 @@
-"""What is known of one signal in a story about one workload."""
+"""Outlook of one signal in a story about one workload."""
 
 from __future__ import annotations
 

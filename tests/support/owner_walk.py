@@ -1,4 +1,4 @@
-"""All that an owner can write, enumerated from the declarations: each field at, below and above its bounds, and odd.
+"""All values that an owner can write, enumerated from declarations: each field at, below and above its bounds, and odd.
 
 A new field of a policy joins by itself: it is in the schema of PredictiveAutoscaler, and among the annotations.
 """
@@ -65,25 +65,25 @@ def leaves(schema: Schema, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[s
 
 def bounds_of(schema: Schema) -> list[tuple[object, object]]:
     """Each bound: a value within it, and one beyond."""
-    found: list[tuple[object, object]] = []
+    bounds: list[tuple[object, object]] = []
     for key, step in (("minimum", -1), ("maximum", 1)):
         if key in schema:
-            found.append((schema[key], schema[key] + step))
-    for rule in (one["rule"] for one in schema.get("x-kubernetes-validations", ())):
+            bounds.append((schema[key], schema[key] + step))
+    for rule in (validation["rule"] for validation in schema.get("x-kubernetes-validations", ())):
         for sign, number, amount, other in NUMBER.findall(rule):
             bound, up = float(number or amount), (sign or other) in {"<=", "<"}
             beyond = bound * 1.01 + 0.001 if up else bound - 0.001
             strict = (sign or other) in {"<", ">"}
             within = bound + (-0.001 if up else 0.001) if strict else bound
-            found.append((within, bound if strict else beyond) if number else (f"{within:g}", f"{beyond:.6g}"))
-        found += [(f"{float(longest):g}s", f"{float(longest) + 1:g}s") for longest in LONGEST.findall(rule)]
+            bounds.append((within, bound if strict else beyond) if number else (f"{within:g}", f"{beyond:.6g}"))
+        bounds += [(f"{float(longest):g}s", f"{float(longest) + 1:g}s") for longest in LONGEST.findall(rule)]
         if "matches('[1-9]')" in rule:
-            found.append(("1s", "0s"))
+            bounds.append(("1s", "0s"))
     if "enum" in schema:
-        found += [(one, f"{one}x") for one in schema["enum"]]
-    if "maxLength" in schema and schema.get("type") == "string" and not found:
-        found.append(("x", "x" * (schema["maxLength"] + 1)))
-    return found
+        bounds += [(word, f"{word}x") for word in schema["enum"]]
+    if "maxLength" in schema and schema.get("type") == "string" and not bounds:
+        bounds.append(("x", "x" * (schema["maxLength"] + 1)))
+    return bounds
 
 
 def values_of(schema: Schema) -> Iterator[tuple[object, bool]]:

@@ -1,4 +1,4 @@
-"""What deploy/ is as objects: built by kustomize and rendered by Helm."""
+"""Objects of deploy/, built by kustomize and rendered by Helm."""
 
 from __future__ import annotations
 
@@ -24,40 +24,40 @@ OF_RELEASES = {
     *(f"app.kubernetes.io/{name}" for name in ("instance", "managed-by", "name", "part-of", "version")),
     "helm.sh/chart",
 }
-"""Labels that objects of a release have, and those of kustomizations in part."""
+"""Labels that all objects of a release have, and some of those of kustomizations."""
 
 
 def tool(name: str) -> str:
     """A program that `.ci/packaging` or `.ci/control-plane` builds; the test is skipped where it is absent."""
-    found = find(name)
-    if found is None:
+    path = find(name)
+    if path is None:
         pytest.skip(f"no {name}: run .ci/packaging and .ci/control-plane")
-    return str(found)
+    return str(path)
 
 
 def kustomized(*components: str) -> Objects:
     """Objects by kind, namespace and name."""
     tool("kubectl")
-    return {key_of(one): alike(one) for one in built(*components)}
+    return {key_of(document): alike(document) for document in built(*components)}
 
 
 def rendered(*components: str, release_in: str = "forecaster", **values: Any) -> Objects:
-    """The same of the chart, and as kustomize makes them."""
-    return {key: alike(one) for key, one in released(*components, release_in=release_in, **values).items()}
+    """Objects of the chart in the form that kustomize gives them."""
+    return {key: alike(document) for key, document in released(*components, release_in=release_in, **values).items()}
 
 
 def released(*components: str, release: str = "forecaster", release_in: str = "forecaster", **values: Any) -> Objects:
     """Objects of a release as they are, with every part of the base that values may leave out."""
-    said = helm(
+    output = helm(
         "template", release, str(CHART), f"--namespace={release_in}", "-f-", given=values_of(*components) | values
     )
-    assert said.returncode == 0, said.stderr
-    documents = [one for one in yaml.safe_load_all(without_revision(without_hash(said.stdout))) if one]
-    return {key_of(one): one for one in documents}
+    assert output.returncode == 0, output.stderr
+    documents = [document for document in yaml.safe_load_all(without_revision(without_hash(output.stdout))) if document]
+    return {key_of(document): document for document in documents}
 
 
 def values_of(*components: str) -> dict[str, Any]:
-    """Values with which the chart has all objects that the base has, and those of components."""
+    """Values with which the chart has all objects of the base, and those of components."""
     return {
         "image": {"tag": "latest"},
         "namespace": {"create": True},
@@ -76,13 +76,13 @@ def alike(document: Any) -> Any:
 def without_release(value: Any) -> Any:
     """A value without labels of releases, empty labels, and the group of volumes, which a chart states for all pods."""
     if isinstance(value, list):
-        return [without_release(one) for one in value]
+        return [without_release(item) for item in value]
     if value == "192.0.2.0/24":
         return CONTROL_PLANE
     if not isinstance(value, dict):
         return value
-    kept = {key: without_release(one) for key, one in value.items() if key not in OF_RELEASES | {"fsGroup"}}
-    return {key: one for key, one in kept.items() if not (key == "labels" and one == {})}
+    fields = {key: without_release(item) for key, item in value.items() if key not in OF_RELEASES | {"fsGroup"}}
+    return {key: item for key, item in fields.items() if not (key == "labels" and item == {})}
 
 
 def without_revision(text: str) -> str:
@@ -99,12 +99,12 @@ def helm(*arguments: str, given: Mapping[str, Any] | None = None) -> subprocess.
 def in_order(value: Any) -> Any:
     """Lists of named things sorted by name: their order means nothing to an API server."""
     if isinstance(value, dict):
-        return {key: in_order(one) for key, one in value.items()}
+        return {key: in_order(item) for key, item in value.items()}
     if not isinstance(value, list):
         return value
-    ordered = [in_order(one) for one in value]
-    if all(isinstance(one, dict) and "name" in one for one in ordered):
-        return sorted(ordered, key=lambda one: str(one["name"]))
+    ordered = [in_order(item) for item in value]
+    if all(isinstance(item, dict) and "name" in item for item in ordered):
+        return sorted(ordered, key=lambda item: str(item["name"]))
     return ordered
 
 

@@ -1,6 +1,7 @@
 """A day played minute by minute on a real control plane and a real Prometheus: pods, exporters, both processes, clocks.
 
-Pods are those of the API server, so what the HPA controller makes of our numbers is what is scraped a minute later.
+Pods are those of the API server, so that a minute later the count which the HPA controller made of our numbers is
+scraped.
 """
 
 from __future__ import annotations
@@ -36,16 +37,16 @@ if TYPE_CHECKING:
     from tests.support.prometheus import Binaries
 
 TARGET = 0.31
-"""Cores of a pod, so that 3.0 are ten pods with room for what a rate is off."""
+"""Cores of a pod, so that 3.0 are ten pods with room for the error of a rate."""
 MOST = 40
 BEFORE = timedelta(hours=26)
-"""Of history."""
+"""Length of the history before the day."""
 STARTING_CORES = 1.0
-"""What a pod uses until it is ready."""
+"""Cores that a pod uses until it is ready."""
 BESIDE = tuple(
     ScrapedWorkload(name, 1, (ScrapedPod(f"{name}-5d8f-0", f"{name}-5d8f", 0.1),)) for name in ("blog", "mail", "wiki")
 )
-"""Of the fleet, and in no cluster: Deployments without an HPA."""
+"""Deployments of the fleet without an HPA, which are in no cluster."""
 NOT_READY_BY_ITSELF = {"pod-ready.stage.kwok.x-k8s.io/delay": "24h"}
 
 
@@ -58,7 +59,7 @@ class Played(NamedTuple):
 
 
 class Arrangement(NamedTuple):
-    """What a day begins with."""
+    """Clock, start, workloads and policy that a day begins with."""
 
     clock: PlayedTime
     start: datetime
@@ -79,24 +80,24 @@ class PlayedDay:
     proxy: FaultyProxy
     policy: Mapping[str, object]
     wrong_by: timedelta = timedelta()
-    """What the clock of the machine is ahead."""
+    """Time by which the clock of the machine is ahead."""
     _service: Service | None = None
     _parts: ExitStack = field(default_factory=ExitStack)
 
     @property
     def api(self) -> Api:
-        """Of the cluster."""
+        """API of the cluster."""
         return self.deployed.cluster.api
 
     def minute(self) -> list[ScrapedWorkload]:
-        """One more minute of load and scrapes, and the cycle at its end; what was scraped last."""
-        seen: list[ScrapedWorkload] = []
+        """Play one more minute of load and scrapes, and the cycle at its end; return the last scraped workloads."""
+        workloads: list[ScrapedWorkload] = []
         for _ in range(MINUTE // SCRAPE):
             self.at += SCRAPE
-            seen = self.cluster()
-            self.exporters.scrape(seen, self.at)
+            workloads = self.cluster()
+            self.exporters.scrape(workloads, self.at)
         self.computed()
-        return seen
+        return workloads
 
     def computed(self) -> None:
         """A cycle by the clock of the machine."""
@@ -105,7 +106,7 @@ class PlayedDay:
         self._service.tick()
 
     def tell(self, past: timedelta) -> None:
-        """So much later than the last minute it is, to both processes, if the clock is right."""
+        """Set the clock of both processes this much after the last minute; `wrong_by` is added."""
         self.clock.set(self.at + self.wrong_by + past)
 
     def start(self) -> None:
@@ -120,24 +121,24 @@ class PlayedDay:
             **self.policy,
         }
         settings = parse(given, "test")
-        kept = state_directory(settings.state)
-        self._service = build_service(settings, kept, telemetry.logger(), self._parts, clock=self.clock)
+        directory = state_directory(settings.state)
+        self._service = build_service(settings, directory, telemetry.logger(), self._parts, clock=self.clock)
 
     def close(self) -> None:
-        """What is open of the computing process, and the exporters."""
+        """Close the computing process and the exporters."""
         self._parts.close()
         self.exporters.close()
 
     def cluster(self) -> list[ScrapedWorkload]:
-        """As it is now."""
-        return [*(self.scraped(one) for one in self.workloads), *BESIDE]
+        """Workloads as they are now."""
+        return [*(self.scraped(played) for played in self.workloads), *BESIDE]
 
-    def scraped(self, one: Played) -> ScrapedWorkload:
+    def scraped(self, played: Played) -> ScrapedWorkload:
         """The pods that there are share the demand; those that start use what starting takes."""
-        pods = sorted(pods_of(self.api, one.name), key=lambda pod: str(pod["metadata"]["name"]))
+        pods = sorted(pods_of(self.api, played.name), key=lambda pod: str(pod["metadata"]["name"]))
         ready = [is_ready(pod) for pod in pods]
-        share = one.demand(self.at) / max(1, sum(ready))
-        found = [
+        share = played.demand(self.at) / max(1, sum(ready))
+        pods_of_it = [
             ScrapedPod(
                 pod["metadata"]["name"],
                 pod["metadata"]["ownerReferences"][0]["name"],
@@ -146,21 +147,21 @@ class PlayedDay:
             )
             for pod, there in zip(pods, ready, strict=True)
         ]
-        wanted = replicas(self.api, one.name, NAMESPACE).wanted
-        return ScrapedWorkload(one.name, wanted, found, TARGET, MOST)
+        desired = replicas(self.api, played.name, NAMESPACE).desired
+        return ScrapedWorkload(played.name, desired, pods_of_it, TARGET, MOST)
 
     def until_settled(self, *, starting: Sequence[str] = ()) -> None:
         """Wait until every Deployment has the pods it wants, but for those that are rolled out."""
-        names = [one.name for one in self.workloads if one.name not in starting]
+        names = [played.name for played in self.workloads if played.name not in starting]
 
         def settled() -> bool:
             self.deployed.cluster.programs.check()
             return all(_settled(self.api, name) for name in names)
 
-        wait_until(settled, what="the pods of all Deployments")
+        wait_until(settled, goal="the pods of all Deployments")
 
     def scale(self, name: str, count: int) -> None:
-        """As a person does."""
+        """Set the number of replicas by hand."""
         self.api.merge("Deployment", name, {"spec": {"replicas": count}}, NAMESPACE)
 
     def roll_out(self, name: str) -> None:
@@ -168,14 +169,14 @@ class PlayedDay:
         rolling = {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 3, "maxUnavailable": 0}}
         template = {"metadata": {"annotations": NOT_READY_BY_ITSELF}}
         self.api.merge("Deployment", name, {"spec": {"strategy": rolling, "template": template}}, NAMESPACE)
-        wait_until(lambda: len(self.starting(name)) == 3, what="a surge of three pods")
+        wait_until(lambda: len(self.starting(name)) == 3, goal="a surge of three pods")
 
     def starting(self, name: str) -> list[str]:
         """Pods that are not ready."""
         return [str(pod["metadata"]["name"]) for pod in pods_of(self.api, name) if not is_ready(pod)]
 
     def become_ready(self, name: str) -> None:
-        """What starts now has started; the next pods of the rollout start."""
+        """Let the starting pods become ready; the next pods of the rollout start."""
         ready = self.starting(name)
         for pod in ready:
             conditions = [{"type": kind, "status": "True"} for kind in ("Ready", "ContainersReady")]
@@ -183,7 +184,7 @@ class PlayedDay:
             body = {"status": {"phase": "Running", "conditions": conditions}}
             answer = self.api.ask("PATCH", path, body, content_type="application/strategic-merge-patch+json")
             assert answer.is_success, answer.text
-        wait_until(lambda: self._next_surge(name, ready), what="the next pods of the rollout")
+        wait_until(lambda: self._next_surge(name, ready), goal="the next pods of the rollout")
 
     def _next_surge(self, name: str, before: Sequence[str]) -> bool:
         starting = set(self.starting(name))
@@ -193,9 +194,9 @@ class PlayedDay:
 
 
 def pods_of(api: Api, name: str) -> list[Document]:
-    """Those that are not going away."""
-    found = api.get(f"/api/v1/namespaces/{NAMESPACE}/pods?labelSelector=app%3D{name}")["items"]
-    return [pod for pod in found if "deletionTimestamp" not in pod["metadata"]]
+    """Pods that are not going away."""
+    pods = api.get(f"/api/v1/namespaces/{NAMESPACE}/pods?labelSelector=app%3D{name}")["items"]
+    return [pod for pod in pods if "deletionTimestamp" not in pod["metadata"]]
 
 
 def is_ready(pod: Document) -> bool:
@@ -205,8 +206,8 @@ def is_ready(pod: Document) -> bool:
 
 
 def _settled(api: Api, name: str) -> bool:
-    wanted, ready = replicas(api, name, NAMESPACE)
-    return wanted == ready == len(pods_of(api, name))
+    desired, ready = replicas(api, name, NAMESPACE)
+    return desired == ready == len(pods_of(api, name))
 
 
 @contextmanager
@@ -216,8 +217,8 @@ def played_day(deployed: Deployed, binaries: Binaries, folder: Path, arranged: A
     prometheus = RealPrometheus(binaries, folder / "data", options=["--web.enable-remote-write-receiver"])
     exporters, proxy = Exporters(prometheus.url), FaultyProxy(prometheus.url)
     day = PlayedDay(deployed, clock, start, workloads, exporters, proxy, policy)
-    for one in workloads:
-        day.api.put(deployment(one.name, one.begins), NAMESPACE)
+    for played in workloads:
+        day.api.put(deployment(played.name, played.begins), NAMESPACE)
     day.until_settled()
     times = start.timestamp() - np.arange(int(BEFORE / SCRAPE), -1, -1) * SCRAPE.total_seconds()
     fill(folder / "data", exporters.history(day.cluster(), times, shares(workloads, start, times)), binaries)
@@ -228,28 +229,30 @@ def played_day(deployed: Deployed, binaries: Binaries, folder: Path, arranged: A
 
 
 def shares(workloads: Sequence[Played], start: datetime, times: np.ndarray) -> dict[str, np.ndarray]:  # type: ignore[type-arg]
-    """What each pod of a workload used [time], in cores."""
+    """Usage of each pod of a workload [time], in cores."""
     past = [timedelta(seconds=float(seconds)) for seconds in times - start.timestamp()]
-    shares = {one.name: np.array([one.demand(start + each) / one.begins for each in past]) for one in workloads}
-    return shares | {one.name: np.full(times.size, one.pods[0].cores) for one in BESIDE}
+    shares = {
+        played.name: np.array([played.demand(start + each) / played.begins for each in past]) for played in workloads
+    }
+    return shares | {scraped.name: np.full(times.size, scraped.pods[0].cores) for scraped in BESIDE}
 
 
 def scaled_by_hpas(day: PlayedDay) -> None:
-    """From now on the HPA controller reads us."""
-    for one in day.workloads:
-        day.api.put(external_hpa(one.name, target=f"{TARGET * 1000:.0f}m", most=MOST), NAMESPACE)
+    """Give each workload an HPA that reads us."""
+    for played in day.workloads:
+        day.api.put(external_hpa(played.name, target=f"{TARGET * 1000:.0f}m", most=MOST), NAMESPACE)
 
 
 def until_hpas_have_read(day: PlayedDay, serving: ProcessCounts) -> None:
-    """Two whole rounds of the controller since now: it has acted on what is served."""
+    """Wait two whole rounds of the controller, so that it has acted on the served numbers."""
     before = serving.lists()
     rounds = len(day.workloads) + 2  # and the API server's own questions
-    wait_until(lambda: serving.lists() >= before + rounds, what="two rounds of the HPA controller")
+    wait_until(lambda: serving.lists() >= before + rounds, goal="two rounds of the HPA controller")
 
 
 @dataclass(frozen=True)
 class ProcessCounts:
-    """What a serving process counts. Connections are not kept: it is killed now and then."""
+    """Counters of a serving process. Connections are not kept: the process is killed now and then."""
 
     process: ServingProcess
     _client: httpx.Client = field(
@@ -260,7 +263,7 @@ class ProcessCounts:
         self._client.close()
 
     def lists(self) -> int:
-        """External metrics that were asked for."""
+        """Number of requests for external metrics."""
         lines = self._text("/metrics").splitlines()
         counted = [line for line in lines if "requests_total{" in line and 'handler="metrics_api"' in line]
         return round(sum(float(line.rsplit(" ", 1)[1]) for line in counted))

@@ -19,12 +19,12 @@ _given: set[int] = set()
 def free_ports(count: int) -> list[int]:
     """Ports nobody listens on, all different, and none that this process was given before.
 
-    The program that is told such a port binds it some seconds later. They lie below those that the system itself gives
-    to outgoing connections and to whoever asks for port 0, and begin anywhere, so that nobody takes one meanwhile.
+    The program that gets such a port binds it some seconds later. They lie below those that the system itself gives
+    to outgoing connections and to servers on port 0, and begin anywhere, so that nobody takes one meanwhile.
     """
-    found = list(islice(_free(), count))
-    assert len(found) == count, "this machine has no free ports left"
-    return found
+    ports = list(islice(_free(), count))
+    assert len(ports) == count, "this machine has no free ports left"
+    return ports
 
 
 def _free() -> Iterator[int]:

@@ -20,7 +20,7 @@ SETTINGS = ("listen_addresses=", "fsync=off", "synchronous_commit=off", "full_pa
 
 
 def binaries() -> Path | None:
-    """Where `initdb` and `pg_ctl` are: POSTGRES_BIN, Debian's place (newest version), or the search path."""
+    """Folder of `initdb` and `pg_ctl`: POSTGRES_BIN, Debian's place (newest version), or the search path."""
     versions = Path("/usr/lib/postgresql").glob("*/bin")
     places = [Path(os.environ.get("POSTGRES_BIN", "")), *sorted(versions, key=_version, reverse=True)]
     on_path = shutil.which("initdb")
@@ -29,7 +29,7 @@ def binaries() -> Path | None:
 
 
 def user() -> str | None:
-    """Who may run it: PostgreSQL refuses root, so root lends it to `postgres`; None if there is no such user."""
+    """User that may run it: PostgreSQL refuses root, so root lends it to `postgres`; None if there is no such user."""
     if os.getuid() != 0:
         return pwd.getpwuid(os.getuid()).pw_name
     return "postgres" if any(entry.pw_name == "postgres" for entry in pwd.getpwall()) else None
@@ -66,17 +66,17 @@ def server(place: Path, owner: str, *settings: str) -> Iterator[str]:
 
 
 def stop(place: Path, owner: str, address: str) -> None:
-    """As a lost node does: nothing is finished, and what was not committed is gone."""
+    """Stop the server as a lost node does: nothing is finished, and uncommitted changes are gone."""
     _run(owner, place / "pg_ctl", "-D", _data(address), "-m", "immediate", "-w", "-t", "300", "stop")
 
 
 def restart(place: Path, owner: str, address: str) -> None:
-    """The same server again, stopped or running; its connections are dead."""
+    """Restart the server, stopped or running; its old connections are dead."""
     _run(owner, place / "pg_ctl", "-D", _data(address), "-m", "immediate", "-w", "-t", "300", "restart")
 
 
 def processes(address: str) -> list[int]:
-    """Of a running server, the first one first."""
+    """Ids of the processes of a running server, its first process first."""
     (first, *_) = (_data(address) / "postmaster.pid").read_text().split()
     tasks = Path("/proc", first, "task").iterdir()
     return [int(first), *(int(child) for task in tasks for child in (task / "children").read_text().split())]

@@ -41,14 +41,14 @@ class Binaries:
 
 
 def find_binaries() -> Binaries | None:
-    """From the folder PROMETHEUS_BIN, from where `.ci/prometheus` puts them, or from PATH."""
+    """Find the programs in the folder PROMETHEUS_BIN, where `.ci/prometheus` puts them, or on PATH."""
     cache = Path(os.environ.get("FORECASTER_CACHE") or Path.home() / ".cache" / "forecaster") / "bin"
     stated = os.environ.get("PROMETHEUS_BIN")
     for folder in (stated, cache, None):
         path = str(folder) if folder else None
-        found = shutil.which("prometheus", path=path), shutil.which("promtool", path=path)
-        if found[0] and found[1]:
-            return Binaries(Path(found[0]), Path(found[1]))
+        programs = shutil.which("prometheus", path=path), shutil.which("promtool", path=path)
+        if programs[0] and programs[1]:
+            return Binaries(Path(programs[0]), Path(programs[1]))
     return None
 
 

@@ -17,10 +17,10 @@ from forecaster.publish.reader import TableReader
 from forecaster.publish.table_file import TableFile
 from forecaster.publish.values import encoded_readers
 from tests.support.builders import outlooks, policy, workload
+from tests.support.decided_records import RecordPublisher, decided_fleet, record_publisher
 from tests.support.horizontal import decided
 from tests.support.one_row import Subject, inputs_of_one, with_texts
 from tests.support.recommendations import NOON, recommendation
-from tests.support.told import RecordPublisher, record_publisher, told
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -60,15 +60,15 @@ def table_of(path: Path, *rows: Recommendation, **policy: Any) -> PublishedTable
 
 
 class FleetOfOne(DecidedRows):
-    """A decided workload as a cycle hands it over, with a given record of it; counts what is asked."""
+    """A decided workload as a cycle hands it over, with a given record; counts the reads."""
 
     size_ids = np.zeros(1, np.int64)
 
-    def __init__(self, one: Recommendation, decisions: Decisions, subject: Subject) -> None:
+    def __init__(self, recommendation: Recommendation, decisions: Decisions, subject: Subject) -> None:
         groups = [(np.zeros(1, np.intp), decisions)]
         numbers = numbers_of(decisions.inputs.current, decisions.replicas, decisions.reason, groups)
-        super().__init__(one.at, [subject.workload], with_texts(numbers, decisions, subject))
-        self._one = one
+        super().__init__(recommendation.at, [subject.workload], with_texts(numbers, decisions, subject))
+        self._one = recommendation
         self.asked: list[str] = []
 
     def _record(self, _: int) -> Recommendation:
@@ -86,21 +86,25 @@ class FleetOfOne(DecidedRows):
 
 def fleet_of_one(cpu: float, ahead: float, name: str = "web", **rules: Any) -> FleetOfOne:
     """A fleet of one workload with so many cores of demand, now and forecast."""
-    seen, of, under = outlooks(cpu=cpu, cpu_ahead=ahead), workload(name), policy(**rules)
-    subject = Subject(of, under.horizontal, seen)
+    outlooks_, workload_, under = outlooks(cpu=cpu, cpu_ahead=ahead), workload(name), policy(**rules)
+    subject = Subject(workload_, under.horizontal, outlooks_)
     decisions, _ = decide(inputs_of_one(subject, NOON), State.new(1), NOON.timestamp())
-    return FleetOfOne(decided(seen, of=of, under=under), decisions, subject)
+    return FleetOfOne(decided(outlooks_, workload=workload_, under=under), decisions, subject)
 
 
 def offered_cycle(*rows: Recommendation, at: datetime = NOON, mode: str = "publish", **policy: Any) -> OfferedCycle:
     """A cycle as it leaves the process."""
     policies = [Policy.model_validate({"mode": mode, **policy})] * len(rows)
-    return rows_of_cycle(at, told(rows, at), policies)
+    return rows_of_cycle(at, decided_fleet(rows, at), policies)
 
 
-def offer_of(one: Recommendation, policy: Policy, before: Sequence[Recommendation] = ()) -> WorkloadOffer | None:
-    """What is offered of a workload after cycles in which `before` was decided."""
+def offer_of(
+    recommendation: Recommendation, policy: Policy, before: Sequence[Recommendation] = ()
+) -> WorkloadOffer | None:
+    """Offer of a workload after cycles that decided `before`."""
     offers = None
     for earlier in before:
-        offers = rows_of_cycle(earlier.at, told([earlier]), [policy], offers).offers
-    return rows_of_cycle(one.at, told([one]), [policy], offers).offer(0, encoded_readers(one.targets))
+        offers = rows_of_cycle(earlier.at, decided_fleet([earlier]), [policy], offers).offers
+    return rows_of_cycle(recommendation.at, decided_fleet([recommendation]), [policy], offers).offer(
+        0, encoded_readers(recommendation.targets)
+    )

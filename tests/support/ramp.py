@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 CHECKOUT = ("shop", "Deployment", "checkout")
 RAMP_AT = timedelta(days=10, minutes=1403)
-"""From the start of the recording; every working day has its like, on other minutes."""
+"""Time of the ramp after the start of the recording; every working day has its like, on other minutes."""
 RAMP_IN = timedelta(minutes=10)
-"""From `now` until the demand begins to rise."""
+"""Time from `now` until the demand begins to rise."""
 FALL_IN = timedelta(minutes=450)
-"""From `now` until it begins to fall again."""
+"""Time from `now` until the demand begins to fall again."""
 PLAYED_AHEAD = timedelta(hours=9)
 
 
@@ -39,7 +39,7 @@ def fill_ramp(data: Path, now: datetime, binaries: Binaries) -> Week:
 def ramp_week(now: datetime) -> Week:
     """One workload, its load moved to the clock of the test."""
     recording = load_recording()
-    row = [one.id for one in recording.workloads].index(CHECKOUT)  # type: ignore[arg-type]
+    row = [workload.id for workload in recording.workloads].index(CHECKOUT)  # type: ignore[arg-type]
     first = (RAMP_AT - RAMP_IN - WEEK) // MINUTE
     columns = slice(first, first + (WEEK + PLAYED_AHEAD) // MINUTE + 1)
     demand = completed({signal: recording.values[signal][:, columns] for signal in DEMAND})

@@ -45,16 +45,16 @@ def priced_comparison() -> Comparison:
 
 
 def looked_back(*, missing: float = 0.5, priced: bool = False) -> Comparison:
-    """The same with the strategies of a look back: our policy leaves so many times the HPA's shortage."""
-    one = priced_comparison() if priced else small_comparison()
+    """Comparison with the strategies of a look back: our policy leaves so many times the HPA's shortage."""
+    comparison = priced_comparison() if priced else small_comparison()
 
     def scaled(curve: Curve, by: float) -> Curve:
         return Curve({s: replace(a, missing=a.missing * by) for s, a in curve.points.items()}, curve.track)
 
-    (each,) = one.workloads
+    (each,) = comparison.workloads
     plain = each.curves[HPA.name]
     curves = {HPA.name: plain, NAIVE: scaled(plain, 2.0), "gated": scaled(plain, missing)}
     evidence = GateEvidence(reactive=0.04, short=0.01)
     stood = (GateSince(0, Gate()), GateSince(30, Gate(GateState.ACTING, why="better"), evidence))
     workloads, gates = [replace(each, curves=curves)], {each.workload.id: stood}
-    return replace(one, strategies=looking_back("adaptive"), workloads=workloads, gates=gates)
+    return replace(comparison, strategies=looking_back("adaptive"), workloads=workloads, gates=gates)

@@ -32,7 +32,7 @@ FAULTS = Path(os.environ.get("FAULTS", "/nowhere"))
 
 
 class FastClock:
-    """What the time is, `speed` times as fast as it goes since `began`, seconds since 1970."""
+    """Clock that runs `speed` times as fast as real time since `began`, in seconds since 1970."""
 
     def __init__(self, began: float, speed: float) -> None:
         self.began, self.speed = began, speed
@@ -78,7 +78,7 @@ class FastSchedule:
 
 
 def resolving(resolve: Callable[..., object]) -> Callable[..., object]:
-    """As the system resolves names, but for a name server that is away."""
+    """Resolve names as the system does, except while the name server is away."""
 
     def resolved(host: str | bytes | None, *rest: object, **more: object) -> object:
         if (FAULTS / "dns").exists() and host == "localhost":

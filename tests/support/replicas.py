@@ -69,7 +69,7 @@ class Member:
 
     @property
     def leader(self) -> Leader:
-        """As the Lease names it."""
+        """Leader as the Lease names it."""
         assert self.serving.secure_address
         return Leader(self.election.identity, str(self.serving.secure_address))
 
@@ -81,12 +81,12 @@ class Member:
         return self.service
 
     def die(self) -> None:
-        """Nothing is saved and nothing said."""
+        """Stop without saving or reporting anything."""
         self.parts.close()
         self.service = None
 
     def ask(self, path: str) -> httpx.Response:
-        """Of its secure port."""
+        """Request a path of the replica's secure port."""
         tls = ssl.create_default_context(cafile=str(self.ca))
         with httpx.Client(verify=tls, headers={"Authorization": TOKEN}, timeout=PATIENCE) as client:
             return client.get(f"https://{self.serving.secure_address}{path}", extensions={"sni_hostname": NAME})
@@ -95,7 +95,7 @@ class Member:
         """Wait for the table of an instant."""
         text = at.isoformat().replace("+00:00", "Z")
         url = f"http://{self.serving.address}/readyz"
-        wait_until(lambda: text in httpx.get(url, timeout=PATIENCE).text, what=f"the table of {text}")
+        wait_until(lambda: text in httpx.get(url, timeout=PATIENCE).text, goal=f"the table of {text}")
 
 
 @contextmanager
@@ -108,7 +108,7 @@ def two_replicas(
         certificate = issuer.issue("serving", NAME, "127.0.0.1")
         secure = SecureOptions(str(certificate.certificate), str(certificate.key), str(reviews.kubeconfig), SERVICE)
         own = ClientConfig("https://nowhere", authorization=TOKEN)
-        found = []
+        members = []
         for name in ("one", "two"):
             settings = parse(
                 {
@@ -148,6 +148,6 @@ def two_replicas(
             )
             parts.callback(follower.close)
             election = UntilReleased(None, "", name, lambda: 0.0, clock)  # type: ignore[arg-type]  # it asks no cluster
-            found.append(Member(settings, serving, follower, issuer.certificate, taken, election))
-            parts.callback(found[-1].die)
-        yield found[0], found[1]
+            members.append(Member(settings, serving, follower, issuer.certificate, taken, election))
+            parts.callback(members[-1].die)
+        yield members[0], members[1]

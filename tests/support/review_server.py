@@ -12,14 +12,14 @@ from forecaster.kube.config import ClientConfig
 from forecaster.kube.reviews import ACCESS_REVIEWS, TOKEN_REVIEWS
 from forecaster.serving.authentication import CONFIG_MAP
 from tests.support.control_plane.authority import Authority, kubeconfig
-from tests.support.http_server import Asked, Reply, Running, answering
+from tests.support.http_server import HttpRequest, Reply, Running, answering
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 class ReviewServer(Running):
-    """Answers reviews from plain sets; `asked` counts by path. Everything may be changed while it runs."""
+    """Answers reviews from plain sets; `requests` counts by path. Everything may be changed while it runs."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
@@ -35,7 +35,7 @@ class ReviewServer(Running):
         self.down = False
         self.delay = 0.0
         """Seconds that a review takes."""
-        self.asked: Counter[str] = Counter()
+        self.requests: Counter[str] = Counter()
         self.reviewed: list[Any] = []
         identity = self.authority.issue("api-server", "localhost", "127.0.0.1")
         tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
@@ -45,7 +45,7 @@ class ReviewServer(Running):
         self.kubeconfig = kubeconfig(folder / "kubeconfig", self.url, self.authority, self._client)
 
     def config(self) -> ClientConfig:
-        """What the kubeconfig file says."""
+        """Configuration in the kubeconfig file."""
         ca, client = self.authority.certificate, self._client
         return ClientConfig(
             self.url, ca_file=str(ca), certificate_file=str(client.certificate), key_file=str(client.key)
@@ -53,7 +53,7 @@ class ReviewServer(Running):
 
     def answer(self, path: str, body: Any) -> Any:
         """The object to answer with; None where there is none."""
-        self.asked[path] += 1
+        self.requests[path] += 1
         if path == CONFIG_MAP:
             return {
                 "data": {
@@ -73,9 +73,9 @@ class ReviewServer(Running):
             return {"status": {"allowed": body["spec"]["user"] in self.allowed}}
         return None
 
-    def _respond(self, asked: Asked) -> Reply:
+    def _respond(self, request: HttpRequest) -> Reply:
         time.sleep(self.delay)
         if self.down:
             return Reply(500, b"null")
-        found = self.answer(asked.path, json.loads(asked.body or b"null"))
-        return Reply(404 if found is None else 200, json.dumps(found).encode())
+        answer = self.answer(request.path, json.loads(request.body or b"null"))
+        return Reply(404 if answer is None else 200, json.dumps(answer).encode())

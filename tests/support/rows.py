@@ -27,29 +27,29 @@ KINDS = (
 def rules_of(random: Generator) -> Rules:
     """The rules of a group: up to three targets."""
     sizing: Sizing = random.choice(["quantile", "newsvendor"])
-    kinds = tuple(KINDS[one] for one in random.choice(len(KINDS), random.integers(0, 4), replace=False))
+    kinds = tuple(KINDS[index] for index in random.choice(len(KINDS), random.integers(0, 4), replace=False))
     return Rules(str(sizing), bool(random.integers(2)), kinds, LEVELS)
 
 
 def policy_of(random: Generator, rows: int, rules: Rules) -> PolicyColumns:
     """Policies [row]."""
 
-    def some(*values: float) -> Any:
+    def chosen_from(*values: float) -> Any:
         return random.choice(np.array(values), rows)
 
     least = random.integers(0 if rules.wakes else 1, 4, rows)
     highest = least + random.integers(1, 60, rows)
     return PolicyColumns.usual(
         rows,
-        tolerance=some(0.0, 0.1, 0.35),
-        surge=some(np.nan, 0.05, 0.5, 2.0),
-        scale_down_stabilization=some(0.0, 60.0, 300.0) if random.integers(2) else np.full(rows, 300.0),
-        outage_hold=some(0.0, 120.0, 1800.0),
-        quantile=some(0.5, 0.9, 0.95) if random.integers(2) else np.full(rows, 0.9),
+        tolerance=chosen_from(0.0, 0.1, 0.35),
+        surge=chosen_from(np.nan, 0.05, 0.5, 2.0),
+        scale_down_stabilization=chosen_from(0.0, 60.0, 300.0) if random.integers(2) else np.full(rows, 300.0),
+        outage_hold=chosen_from(0.0, 120.0, 1800.0),
+        quantile=chosen_from(0.5, 0.9, 0.95) if random.integers(2) else np.full(rows, 0.9),
         min_replicas=least,
         max_replicas=highest,
         own_max_replicas=np.where(random.integers(2, size=rows), highest, MAX_INT32),
-        lead_time=some(60.0, 180.0),
+        lead_time=chosen_from(60.0, 180.0),
         max_sample_age=np.full(rows, 300.0),
     )
 
@@ -64,7 +64,7 @@ def targets_of(random: Generator, rows: int, rules: Rules) -> TargetColumns:
 
 
 def inputs_of(random: Generator, rules: Rules, policy: PolicyColumns, targets: TargetColumns) -> Inputs:
-    """What rows are decided from in one cycle."""
+    """Inputs from which rows are decided in one cycle."""
     rows = len(policy.min_replicas)
     shape = (len(rules.kinds), rows)
     current = np.where(random.random(rows) < 0.1, 0, random.integers(1, 40, rows))
@@ -105,7 +105,7 @@ def take(inputs: Inputs, rows: Any) -> Inputs:
         inputs,
         policy=inputs.policy.take(rows),
         targets=inputs.targets.take(rows),
-        quantiles=[one[:, rows] for one in inputs.quantiles],
+        quantiles=[quantile[:, rows] for quantile in inputs.quantiles],
         **{name: getattr(inputs, name)[..., rows] for name in COLUMNS},
     )
 
@@ -142,7 +142,7 @@ def poisoned(random: Generator, inputs: Inputs, rows: Any) -> Inputs:
         return bad
 
     def all_of(columns: Any) -> Any:
-        return type(columns)(**{one.name: all_in(getattr(columns, one.name)) for one in fields(columns)})
+        return type(columns)(**{column.name: all_in(getattr(columns, column.name)) for column in fields(columns)})
 
     def all_in(column: Any) -> Any:
         return {name: spoilt(each) for name, each in column.items()} if isinstance(column, dict) else spoilt(column)
@@ -151,6 +151,6 @@ def poisoned(random: Generator, inputs: Inputs, rows: Any) -> Inputs:
         inputs,
         policy=all_of(inputs.policy),
         targets=all_of(inputs.targets),
-        quantiles=[spoilt(one) for one in inputs.quantiles],
+        quantiles=[spoilt(quantile) for quantile in inputs.quantiles],
         **{name: spoilt(getattr(inputs, name)) for name in COLUMNS},
     )

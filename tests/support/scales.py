@@ -33,50 +33,50 @@ class FakeScales:
 
     @classmethod
     def of_all(cls, *workloads: LiveScale) -> FakeScales:
-        return cls({one.id: one for one in workloads})
+        return cls({workload.id: workload for workload in workloads})
 
     def marked(self) -> list[LiveScale]:
-        return [one for one in self.workloads.values() if one.marked]
+        return [workload for workload in self.workloads.values() if workload.marked]
 
     def of(self, id_: WorkloadId) -> LiveScale | None:
         self.looked_at.append(id_)
         return self.workloads.get(id_)
 
-    def again(self, one: LiveScale) -> LiveScale:
-        return self.workloads[one.id]
+    def again(self, workload: LiveScale) -> LiveScale:
+        return self.workloads[workload.id]
 
-    def one(self, name: str = "web") -> LiveScale:
+    def workload(self, name: str = "web") -> LiveScale:
         return self.workloads[WorkloadId("shop", "Deployment", name)]
 
     def change(self, name: str = "web", **fields: object) -> None:
         """A change by another client: a new version."""
-        one = self.one(name)
-        self.workloads[one.id] = replace(one, version=str(int(one.version) + 1), **fields)  # type: ignore[arg-type]
+        workload = self.workload(name)
+        self.workloads[workload.id] = replace(workload, version=str(int(workload.version) + 1), **fields)  # type: ignore[arg-type]
 
     def owner_sets(self, count: int, name: str = "web") -> None:
         """The owner scales; the count that is there already claims nothing, and a 0 is noted as no client's."""
-        if self.one(name).replicas != count:
+        if self.workload(name).replicas != count:
             self.change(name, replicas=count, writers=frozenset({OWNER} if count else ()))
 
     def write(self, write: ScaleWrite) -> None:
-        one = self.workloads[write.subject.id]
-        if write.subject.version != one.version:
+        workload = self.workloads[write.subject.id]
+        if write.subject.version != workload.version:
             raise ApiError("the object has been modified", 409)
         self.written.append(write)
-        name = one.id.name
+        name = workload.id.name
         if write.before is not None:
-            since = {} if one.before is not None else {"writers": frozenset[str]()}  # the owner's claim is older
+            since = {} if workload.before is not None else {"writers": frozenset[str]()}  # the owner's claim is older
             self.change(name, before=write.before, marked=True, watch=write.watch, **since)
             self.change(name, backed_off_until=write.backed_off_until)
             if self.dies:
                 return
         if write.change in {Change.RAISE, Change.LOWER, Change.RESTORE, Change.ROLL_BACK}:
-            ours = {"writers": frozenset({MANAGER})} if write.replicas != one.replicas else {}
-            self.change(name, replicas=write.replicas, **ours)
+            claim = {"writers": frozenset({MANAGER})} if write.replicas != workload.replicas else {}
+            self.change(name, replicas=write.replicas, **claim)
         if write.change == Change.YIELD:
             self.change(name, before=None, marked=True, backed_off_until=write.backed_off_until, watch=None)
         if write.change == Change.FORGET or (write.change == Change.RESTORE and not self.dies):
-            writers = self.one(name).writers - {MANAGER}
+            writers = self.workload(name).writers - {MANAGER}
             self.change(name, before=None, marked=False, backed_off_until=None, watch=None, writers=writers)
 
     def record(self, write: ScaleWrite, at: datetime) -> None:

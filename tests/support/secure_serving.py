@@ -49,7 +49,7 @@ class SecureServing:
     def __enter__(self) -> Self:
         self.reviews.__enter__()
         self.process.start()
-        wait_until(lambda: self.plain("/readyz").status_code == 200, what="readiness")
+        wait_until(lambda: self.plain("/readyz").status_code == 200, goal="readiness")
         return self
 
     def __exit__(
@@ -60,13 +60,13 @@ class SecureServing:
 
     @property
     def port(self) -> int:
-        """Of the secure door."""
+        """Port of the secure door."""
         address = self.process.secure_address
         assert address is not None
         return address.port
 
     def plain(self, path: str) -> httpx.Response:
-        """From the plain door."""
+        """Request a path of the plain door."""
         return httpx.get(f"http://{self.process.address}{path}", timeout=PATIENCE)
 
     def tls(self, identity: KeyPair | None = None) -> ssl.SSLContext:
@@ -93,5 +93,5 @@ class SecureServing:
 
     def metric(self, line: str) -> float:
         """A sample of /metrics; 0 where there is none."""
-        found = [row for row in self.plain("/metrics").text.splitlines() if row.startswith(line)]
-        return float(found[0].rsplit(" ", 1)[1]) if found else 0.0
+        samples = [row for row in self.plain("/metrics").text.splitlines() if row.startswith(line)]
+        return float(samples[0].rsplit(" ", 1)[1]) if samples else 0.0

@@ -51,11 +51,11 @@ class ShardProcesses:
         self.workers += [self._started("worker", *program or PROGRAM) for _ in range(count)]
 
     def wait_for_workers(self, count: int) -> None:
-        """Until the scheduler knows so many."""
+        """Wait until the scheduler knows `count` workers."""
         settings = ShardingSettings.model_validate(self.sharding)
         security = security_of(settings)
         with Client(settings.scheduler, timeout=PATIENCE, security=security, set_as_default=False) as client:
-            wait_until(lambda: len(client.scheduler_info(n_workers=-1)["workers"]) == count, what=f"{count} workers")
+            wait_until(lambda: len(client.scheduler_info(n_workers=-1)["workers"]) == count, goal=f"{count} workers")
 
     def kill_scheduler(self) -> None:
         assert self.scheduler is not None
@@ -65,8 +65,8 @@ class ShardProcesses:
         _ended(self.workers.pop(0))
 
     def end(self) -> None:
-        for one in (*self.workers, *([self.scheduler] if self.scheduler else [])):
-            _ended(one)
+        for process in (*self.workers, *([self.scheduler] if self.scheduler else [])):
+            _ended(process)
         self.workers.clear()
 
     def _started(self, role: str, *program: str) -> subprocess.Popen[bytes]:
@@ -79,10 +79,10 @@ class ShardProcesses:
         return started
 
     healths: dict[int, str] = field(default_factory=dict)
-    """Where each process says that it is well."""
+    """Address at which each process reports its health."""
 
     def healthy(self, process: subprocess.Popen[bytes]) -> bool:
-        """As a probe finds it."""
+        """Whether a probe would find the process healthy."""
         try:
             return httpx.get(self.healths[process.pid], timeout=PATIENCE).is_success
         except httpx.TransportError:
@@ -91,7 +91,7 @@ class ShardProcesses:
 
 @contextmanager
 def shard_processes(directory: Path, workers: int) -> Iterator[ShardProcesses]:
-    """As many workers, all known to the scheduler."""
+    """Start `workers` workers that are all known to the scheduler."""
     (port,) = free_ports(1)
     sharding = {"enabled": True, "scheduler": f"tls://127.0.0.1:{port}", **certificate_files(directory)}
     config = directory / "settings.yaml"
@@ -107,7 +107,7 @@ def shard_processes(directory: Path, workers: int) -> Iterator[ShardProcesses]:
 
 
 def certificate_files(directory: Path) -> dict[str, str]:
-    """Of an authority of its own."""
+    """Certificate files of a new authority."""
     directory.mkdir(exist_ok=True)
     authority = trustme.CA()
     certificate = authority.issue_cert("127.0.0.1")
@@ -118,7 +118,7 @@ def certificate_files(directory: Path) -> dict[str, str]:
     return {name: str(file) for name, file in files.items()}
 
 
-def _ended(one: subprocess.Popen[bytes]) -> None:
-    one.send_signal(signal.SIGCONT)
-    one.kill()
-    one.wait()
+def _ended(process: subprocess.Popen[bytes]) -> None:
+    process.send_signal(signal.SIGCONT)
+    process.kill()
+    process.wait()

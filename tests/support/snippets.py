@@ -64,5 +64,5 @@ def _indented_until(lines: list[str], at: int) -> int:
 
 
 def _marker(line: str) -> tuple[str, str] | None:
-    found = MARKER.fullmatch(line.strip())
-    return (found[1], found[2]) if found else None
+    match = MARKER.fullmatch(line.strip())
+    return (match[1], match[2]) if match else None

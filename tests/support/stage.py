@@ -1,4 +1,4 @@
-"""A small stage for the demo: one workload with an HPA, one without, and a cycle that says what it is told to."""
+"""A small stage for the demo: one workload with an HPA, one without, and a cycle with given decisions."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from forecaster.kube.connections import RawRequest
 from tests.support.api_objects import deployment, page
 from tests.support.fake_api_server import FakeApiServer
-from tests.support.http_server import Asked, Reply
+from tests.support.http_server import HttpRequest, Reply
 from tests.support.tls_server import KubeconfigServer
 
 if TYPE_CHECKING:
@@ -41,17 +41,19 @@ class StateServer(KubeconfigServer):
 
     def put(self, name: str, content: bytes) -> None:
         """Write an entry of the Secret, as another client does."""
-        found = self.api.objects[SECRET]
-        found["data"] = found.get("data", {}) | {name: base64.b64encode(content).decode()}
-        found["metadata"]["resourceVersion"] = str(int(found["metadata"]["resourceVersion"]) + 1)
+        secret = self.api.objects[SECRET]
+        secret["data"] = secret.get("data", {}) | {name: base64.b64encode(content).decode()}
+        secret["metadata"]["resourceVersion"] = str(int(secret["metadata"]["resourceVersion"]) + 1)
 
-    def _respond(self, asked: Asked) -> Reply:
-        path, _, query = asked.path.partition("?")
+    def _respond(self, received: HttpRequest) -> Reply:
+        path, _, query = received.path.partition("?")
         if "watch=1" in query:
             return Reply(200, b"")
-        if asked.method == "GET" and "/namespaces/" not in path:
+        if received.method == "GET" and "/namespaces/" not in path:
             plural = f"/{path.rpartition('/')[2]}/"
-            return Reply(200, page(*(one for key, one in self.api.objects.items() if plural in key)).body)
-        request = RawRequest(asked.method, asked.path, asked.body or None, asked.headers.get("Content-Type", ""))
+            return Reply(200, page(*(document for key, document in self.api.objects.items() if plural in key)).body)
+        request = RawRequest(
+            received.method, received.path, received.body or None, received.headers.get("Content-Type", "")
+        )
         answer = self.api.exchange(request)
         return Reply(answer.status, answer.body)

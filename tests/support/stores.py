@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 def find_store(name: str, variable: str) -> str | None:
-    """From the folder that the variable names, from where `.ci/stores` puts it, or from PATH."""
+    """Find a program in the folder of the variable, where `.ci/stores` puts it, or on PATH."""
     cache = Path(os.environ.get("FORECASTER_CACHE") or Path.home() / ".cache" / "forecaster") / "bin"
     for folder in (os.environ.get(variable), str(cache), None):
-        if found := shutil.which(name, path=folder):
-            return found
+        if path := shutil.which(name, path=folder):
+            return path
     return None
 
 
@@ -37,7 +37,7 @@ class StoreProcess:
         """Start it and wait until it says that it is ready."""
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(self._command, stdout=log, stderr=log)
-        wait_until(self._answers, what=f"{Path(self._command[0]).name}, whose log is {self._log},")
+        wait_until(self._answers, goal=f"{Path(self._command[0]).name}, whose log is {self._log},")
 
     def stop(self) -> None:
         """End it."""

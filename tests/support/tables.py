@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.publish.table_file import TableFile
+from tests.support.decided_records import record_publisher
 from tests.support.recommendations import NOON, recommendation
-from tests.support.told import record_publisher
 
 if TYPE_CHECKING:
     from pathlib import Path

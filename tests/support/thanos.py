@@ -35,20 +35,20 @@ class Sidecar(_Component):
 
 
 class Querier(_Component):
-    """Prometheus' API over several stores; `strict` ones are asked however long they have been silent."""
+    """Prometheus' API over several stores; `strict` ones are queried however long they have been silent."""
 
     def __init__(
         self, binary: str, stores: Iterable[Sidecar], folder: Path, *options: str, strict: bool = False
     ) -> None:
         flag = "--endpoint-strict" if strict else "--endpoint"
-        named = [f"{flag}={one.address}" for one in stores]
+        named = [f"{flag}={store.address}" for store in stores]
         super().__init__(binary, "query", folder, [*named, *options])
 
     def stores(self) -> int:
-        """How many answered when they were asked last."""
-        told = requests.get(f"{self.url}/api/v1/stores", timeout=PATIENCE).json()["data"]
-        return sum(one["lastError"] is None for kind in told.values() for one in kind)
+        """Number of stores that answered the last query."""
+        stores = requests.get(f"{self.url}/api/v1/stores", timeout=PATIENCE).json()["data"]
+        return sum(store["lastError"] is None for kind in stores.values() for store in kind)
 
     def until(self, stores: int) -> None:
         """Wait until so many answer."""
-        wait_until(lambda: self.stores() == stores, what=f"{stores} stores at {self.url}")
+        wait_until(lambda: self.stores() == stores, goal=f"{stores} stores at {self.url}")

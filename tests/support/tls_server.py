@@ -12,13 +12,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from tests.support.http_server import Asked, Reply
+    from tests.support.http_server import HttpRequest, Reply
 
 
 class KubeconfigServer(Running):
     """Answers over TLS with a certificate of its own authority; `kubeconfig` names both, and a user."""
 
-    def __init__(self, folder: Path, respond: Callable[[Asked], Reply]) -> None:
+    def __init__(self, folder: Path, respond: Callable[[HttpRequest], Reply]) -> None:
         folder.mkdir()
         authority = Authority(folder, "ca")
         tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)

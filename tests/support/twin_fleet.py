@@ -27,7 +27,7 @@ from forecaster.sources.recorded import load_recording
 from tests.support.control_plane.authority import Authority
 from tests.support.control_plane.workloads import deployment
 from tests.support.exporters import NAMESPACE, SCRAPE, Exporters, ScrapedPod, ScrapedWorkload, state_of_pod, usage_of
-from tests.support.http_server import Asked, Reply, Running, answering
+from tests.support.http_server import HttpRequest, Reply, Running, answering
 from tests.support.prometheus import Span, head
 from tests.support.waiting import wait_until
 
@@ -44,14 +44,14 @@ if TYPE_CHECKING:
 ARMS = ("floor", "plain")
 """With an HPA."""
 ALONE = ("scale", "sized")
-"""Without one."""
+"""Arms whose workloads have no HPA."""
 REQUEST = 0.5
 """Cores of a pod: what it carries."""
 UTILIZATION = 0.7
 MOST = 20
 MEMORY_LIMIT = "4Gi"
 START_UP = timedelta(minutes=2)
-"""From the creation of a pod until it serves."""
+"""Time from the creation of a pod until it serves."""
 HISTORY = timedelta(hours=26)
 HISTORY_STEP = timedelta(minutes=1)
 NEVER_BY_ITSELF = {"pod-ready.stage.kwok.x-k8s.io/delay": "24h"}
@@ -61,7 +61,7 @@ LOWERING = {"stabilizationWindowSeconds": 10, "policies": [{"type": "Percent", "
 
 
 class Carried(NamedTuple):
-    """What became of a demand, in core-seconds."""
+    """Demand, unserved demand and pods' time, in core-seconds."""
 
     demand: float
     unserved: float
@@ -100,8 +100,8 @@ class PodMetrics(Running):
     def __init__(self, folder: Path) -> None:
         self.authority = Authority(folder, "metrics-ca")
         self.usage: dict[str, dict[str, float]] = {}
-        self.asked: set[str] = set()
-        """Whose metrics were read since this was emptied."""
+        self.read: set[str] = set()
+        """Workloads whose metrics were read since this was emptied."""
         identity = self.authority.issue("metrics", "localhost", "aggregated-metrics.default.svc")
         tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         tls.load_cert_chain(identity.certificate, identity.key)
@@ -114,14 +114,14 @@ class PodMetrics(Running):
         plane.aggregate(port, bundle, group="metrics.k8s.io")
         plane.until_available("metrics.k8s.io")
 
-    def _respond(self, asked: Asked) -> Reply:
-        address = urlparse(asked.path)
+    def _respond(self, request: HttpRequest) -> Reply:
+        address = urlparse(request.path)
         selector = parse_qs(address.query).get("labelSelector", [""])[0]
         body = self._pods(selector.removeprefix("app=")) if selector else DISCOVERY
         return Reply(body=json.dumps(body).encode())
 
     def _pods(self, app: str) -> Document:
-        self.asked.add(app)
+        self.read.add(app)
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         items = [
             {
@@ -144,18 +144,20 @@ DISCOVERY = {
 
 
 class TwinExporters(Exporters):
-    """What is scraped of them, with their HPAs, and without what does not matter here."""
+    """Exporters of the twins with their HPAs, without series that do not matter here."""
 
     least: dict[str, int]
     """minReplicas of each HPA as it is now."""
 
-    def _found(self, workloads: Sequence[ScrapedWorkload], pods: list[ScrapedPod]) -> Iterator[tuple[Labels, float]]:
-        yield from super()._found(workloads, pods)
-        for one in workloads:
-            yield from self.hpa_of(one.name)
+    def _series_of(
+        self, workloads: Sequence[ScrapedWorkload], pods: list[ScrapedPod]
+    ) -> Iterator[tuple[Labels, float]]:
+        yield from super()._series_of(workloads, pods)
+        for workload in workloads:
+            yield from self.hpa_of(workload.name)
 
     def hpa_of(self, name: str) -> Iterator[tuple[Labels, float]]:
-        """What kube-state-metrics says of an HPA on CPU utilization, where there is one."""
+        """Series of kube-state-metrics about an HPA on CPU utilization, where there is one."""
         if arm_of(name) not in ARMS:
             return
         hpa, prefix = {"namespace": NAMESPACE, "horizontalpodautoscaler": name}, "kube_horizontalpodautoscaler"
@@ -180,7 +182,7 @@ class TwinFleet:
     minute: int
     exporters: TwinExporters
     alone: int = 0
-    """How many of the demands are those of workloads without an HPA, too."""
+    """Number of demands that workloads without an HPA have, too."""
     made: dict[str, datetime] = field(default_factory=dict)
     """When each pod was first seen."""
     ready: set[str] = field(default_factory=set)
@@ -200,13 +202,13 @@ class TwinFleet:
         """Deployments that fit the demand of now, with their HPAs."""
         api = self.plane.api
         api.put({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}})
-        wait_until(lambda: api.has("ServiceAccount", "default", NAMESPACE), what="the account of the namespace")
+        wait_until(lambda: api.has("ServiceAccount", "default", NAMESPACE), goal="the account of the namespace")
         for name, pair in self.names:
-            one = deployment(name, self._fits(pair), annotations=NEVER_BY_ITSELF)
-            (container,) = one["spec"]["template"]["spec"]["containers"]
+            document = deployment(name, self._fits(pair), annotations=NEVER_BY_ITSELF)
+            (container,) = document["spec"]["template"]["spec"]["containers"]
             container["resources"]["requests"]["cpu"] = f"{REQUEST * 1000:.0f}m"
             container["resources"]["limits"] = {"memory": MEMORY_LIMIT}
-            api.create(one, NAMESPACE)
+            api.create(document, NAMESPACE)
         pods = self._settled()
         self.made = dict.fromkeys(names_of(pods), self.at - START_UP)
         self._start_pods(pods)
@@ -228,9 +230,9 @@ class TwinFleet:
         return {arm: self._carried(arm, pods) for arm in (*ARMS, *ALONE)}
 
     def until_looked_at(self) -> None:
-        """Every HPA has read what its pods use now; what it makes of it is there when the next pods are counted."""
-        self.metrics.asked.clear()
-        wait_until(lambda: len(self.metrics.asked) >= len(self.scaled_by_hpas), what="a round of the HPA controller")
+        """Wait until every HPA has read the present usage of its pods; it acts before the next pods are counted."""
+        self.metrics.read.clear()
+        wait_until(lambda: len(self.metrics.read) >= len(self.scaled_by_hpas), goal="a round of the HPA controller")
 
     def until_at_rest(self) -> None:
         """The HPAs change nothing any more while demand stays what it is."""
@@ -241,16 +243,19 @@ class TwinFleet:
             self._start_pods(pods)
             self._use(pods)
             self.until_looked_at()
-            counts = sorted((str(one["metadata"]["name"]), int(one["spec"]["replicas"])) for one in self._deployments())
+            counts = sorted(
+                (str(document["metadata"]["name"]), int(document["spec"]["replicas"]))
+                for document in self._deployments()
+            )
             if counts == before and all(self._is_ready(pod) for pod in names_of(self._pods())):
                 return
             before = counts
         raise AssertionError("the HPAs do not come to rest")
 
     def history(self) -> Iterator[Span]:
-        """What Prometheus has of the hours before: one pod of each workload used it all.
+        """Series of Prometheus for the hours before: one pod of each workload used all of its demand.
 
-        Where pods are to be resized it is as many as there are now, and their memory is known.
+        Where pods are to be resized there were as many as now, and their memory is known.
         """
         steps = int(HISTORY / HISTORY_STEP)
         times = self.at.timestamp() - np.arange(steps, -1, -1) * HISTORY_STEP.total_seconds()
@@ -258,12 +263,12 @@ class TwinFleet:
             count = self._fits(pair) if arm_of(name) == "sized" else 1
             used = self.demand[pair, self.minute - steps : self.minute + 1] / count
             pods = [ScrapedPod(f"{name}-before-{number}", f"{name}-before", 0.0) for number in range(count)]
-            told = [*self.exporters.hpa_of(name), *_owned(name, pods[0].replicaset)]
+            labelled = [*self.exporters.hpa_of(name), *_owned(name, pods[0].replicaset)]
             for pod in pods:
                 (cpu, _), memory = usage_of(pod, 0.0)
                 yield Span(_head(cpu), times, np.cumsum(used) * HISTORY_STEP.total_seconds())
-                told += [*state_of_pod(pod), *([memory] if arm_of(name) == "sized" else [])]
-            for labels, value in told:
+                labelled += [*state_of_pod(pod), *([memory] if arm_of(name) == "sized" else [])]
+            for labels, value in labelled:
                 yield Span(_head(labels), times[::4], np.full(len(times[::4]), value))
 
     def _fits(self, pair: int) -> int:
@@ -271,47 +276,49 @@ class TwinFleet:
         return max(1, int(np.ceil(round(self.demand[pair, self.minute] / (REQUEST * UTILIZATION), 6))))
 
     def _settled(self) -> list[Document]:
-        """The pods, once there are as many as are asked for."""
-        found: list[Document] = []
+        """Wait for as many pods as are desired, and return them."""
+        current: list[Document] = []
 
         def settled() -> bool:
             self.plane.programs.check()
-            found[:] = self._pods()
-            wanted = {one["metadata"]["name"]: one["spec"]["replicas"] for one in self._deployments()}
+            current[:] = self._pods()
+            desired = {document["metadata"]["name"]: document["spec"]["replicas"] for document in self._deployments()}
             there: dict[str, int] = {}
-            for pod in found:
+            for pod in current:
                 there[app_of(pod)] = there.get(app_of(pod), 0) + ("nodeName" in pod["spec"])
-            return wanted == there
+            return desired == there
 
-        wait_until(settled, what="the pods of all Deployments")
-        return found
+        wait_until(settled, goal="the pods of all Deployments")
+        return current
 
     def _pods(self) -> list[Document]:
         items = self.plane.api.get(f"/api/v1/namespaces/{NAMESPACE}/pods?resourceVersion=0")["items"]
         return [pod for pod in items if "deletionTimestamp" not in pod["metadata"]]
 
     def _deployments(self) -> list[Document]:
-        found: list[Document] = self.plane.api.get(f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments")["items"]
-        return found
+        documents: list[Document] = self.plane.api.get(f"/apis/apps/v1/namespaces/{NAMESPACE}/deployments")["items"]
+        return documents
 
     def _least(self) -> dict[str, int]:
         path = f"/apis/autoscaling/v2/namespaces/{NAMESPACE}/horizontalpodautoscalers"
-        return {one["metadata"]["name"]: one["spec"]["minReplicas"] for one in self.plane.api.get(path)["items"]}
+        return {hpa["metadata"]["name"]: hpa["spec"]["minReplicas"] for hpa in self.plane.api.get(path)["items"]}
 
     def _is_ready(self, name: str) -> bool:
         return name in self.ready
 
     def _start_pods(self, pods: Sequence[Document]) -> None:
-        """Those that were made long enough ago are ready now."""
+        """Make pods ready that were created long enough ago."""
         for name in names_of(pods):
             if name not in self.ready and self.at - self.made[name] >= START_UP:
                 self._become_ready(name)
 
     def _become_ready(self, name: str) -> None:
         now = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        told = [{"type": kind, "status": "True", "lastTransitionTime": now} for kind in ("Ready", "ContainersReady")]
+        conditions = [
+            {"type": kind, "status": "True", "lastTransitionTime": now} for kind in ("Ready", "ContainersReady")
+        ]
         path = f"/api/v1/namespaces/{NAMESPACE}/pods/{name}/status"
-        body = {"status": {"phase": "Running", "startTime": now, "conditions": told}}
+        body = {"status": {"phase": "Running", "startTime": now, "conditions": conditions}}
         answer = self.plane.api.ask("PATCH", path, body, content_type="application/strategic-merge-patch+json")
         if answer.status_code == HTTPStatus.NOT_FOUND:
             return  # an HPA has taken it meanwhile
@@ -344,16 +351,16 @@ class TwinFleet:
             owner = pod["metadata"]["ownerReferences"][0]["name"]
             scraped = ScrapedPod(name, owner, shares.get(name, 0.0), self._is_ready(name), requested_by(pod))
             by_app[app_of(pod)].append(scraped)
-        return [ScrapedWorkload(name, len(found), found) for name, found in by_app.items()]
+        return [ScrapedWorkload(name, len(scraped_pods), scraped_pods) for name, scraped_pods in by_app.items()]
 
     def _carried(self, arm: str, pods: Sequence[Document]) -> Carried:
-        """Of the half-minute that was just played."""
+        """Demand of an arm in the half-minute that was just played."""
         seconds = SCRAPE.total_seconds()
         demand = {name: self.demand[pair, self.minute] for name, pair in self.names if arm_of(name) == arm}
-        here = [pod for pod in pods if app_of(pod) in demand]
-        ready = Counter(app_of(pod) for pod in here if self._is_ready(pod["metadata"]["name"]))
+        own = [pod for pod in pods if app_of(pod) in demand]
+        ready = Counter(app_of(pod) for pod in own if self._is_ready(pod["metadata"]["name"]))
         unserved = sum(max(0.0, cores - ready[name] * REQUEST) for name, cores in demand.items())
-        return Carried(float(sum(demand.values()) * seconds), float(unserved * seconds), len(here) * seconds)
+        return Carried(float(sum(demand.values()) * seconds), float(unserved * seconds), len(own) * seconds)
 
 
 def _owned(name: str, replicaset: str) -> Iterator[tuple[Labels, float]]:
@@ -373,7 +380,7 @@ def _head(labels: Labels) -> str:
 
 
 def arm_of(name: str) -> str:
-    """What the workload of that name is for."""
+    """Arm that the workload of that name belongs to."""
     return name.partition("-")[0]
 
 
@@ -389,5 +396,5 @@ def app_of(pod: Document) -> str:
 
 
 def names_of(pods: Sequence[Any]) -> list[str]:
-    """Of each pod."""
+    """Name of each pod."""
     return [str(pod["metadata"]["name"]) for pod in pods]

@@ -14,11 +14,11 @@ PATIENCE = 240.0
 PAUSE = 0.1
 
 
-def wait_until(happened: Callable[[], bool], *, what: str, timeout: float = PATIENCE) -> None:
-    """Costs no more than the thing itself takes; the limit only ends a test that would wait for ever."""
+def wait_until(happened: Callable[[], bool], *, goal: str, timeout: float = PATIENCE) -> None:
+    """Wait at no more cost than the thing itself; the limit only ends a test that would wait for ever."""
     until = time.monotonic() + timeout
     while not happened():
-        assert time.monotonic() < until, f"{what} did not come within {timeout:g} s"
+        assert time.monotonic() < until, f"{goal} did not come within {timeout:g} s"
         time.sleep(PAUSE)
 
 

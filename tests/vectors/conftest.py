@@ -51,7 +51,7 @@ SETS = (VectorSet("hpa"), VectorSet("vertical"))
 
 @dataclass
 class Agreement:
-    """How many cases of each family agree with the vectors."""
+    """Number of cases of each family that agree with the vectors."""
 
     agreed: Counter[str] = field(default_factory=Counter)
     counted: Counter[str] = field(default_factory=Counter)

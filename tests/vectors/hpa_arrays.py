@@ -1,6 +1,6 @@
 """The controller with the arrays of `forecaster.horizontal` in the place of scalar rules, one row at a time.
 
-Every case of the vectors runs through the whole controller; what the arrays answer is what the controller goes on with.
+Every case of the vectors runs through the whole controller, which goes on with the answers of the arrays.
 They have no pods without a sample, no samples of unknown pods, no totals (HPA rules §8.3) and no growth limit below the
 minimum, which no decision of ours meets: those answers stay with the scalar rules. The runner counts the others.
 """
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class Arrays:
-    """Which rules the arrays answered, and how often."""
+    """Rules that the arrays answered, with counts."""
 
     answered: Counter[str] = field(default_factory=Counter)
 
@@ -63,12 +63,14 @@ class Arrays:
         unready: Share = proposals.NO_SHARE,
     ) -> MetricProposal | Unmeasured:
         given = (usage, requests, percent, ready, current, tolerance)
-        found = FROM_UTILIZATION(*given, samples=samples, missing=missing, unready=unready)
-        if isinstance(found, Unmeasured) or missing.pods or samples not in {None, ready}:
-            return found
-        pods = ReadyPods(one(ready), one(unready.pods), one(current))
-        sums = one(usage), one(requests), one(unready.request_milli)
-        return self.answer(found, arrays.from_utilization(*sums, one(percent), pods, band(tolerance)), "utilization")
+        proposal = FROM_UTILIZATION(*given, samples=samples, missing=missing, unready=unready)
+        if isinstance(proposal, Unmeasured) or missing.pods or samples not in {None, ready}:
+            return proposal
+        pods = ReadyPods(as_row(ready), as_row(unready.pods), as_row(current))
+        sums = as_row(usage), as_row(requests), as_row(unready.request_milli)
+        return self.answer(
+            proposal, arrays.from_utilization(*sums, as_row(percent), pods, band(tolerance)), "utilization"
+        )
 
     def from_average(
         self,
@@ -83,30 +85,32 @@ class Arrays:
         unready: int = 0,
     ) -> MetricProposal:
         given = (usage, samples, target, ready, current, tolerance)
-        found = FROM_AVERAGE(*given, missing=missing, unready=unready)
+        proposal = FROM_AVERAGE(*given, missing=missing, unready=unready)
         if missing or samples != ready:
-            return found
-        pods = ReadyPods(one(ready), one(unready), one(current))
-        return self.answer(found, arrays.from_average(one(usage), one(target), pods, band(tolerance)), "average")
+            return proposal
+        pods = ReadyPods(as_row(ready), as_row(unready), as_row(current))
+        return self.answer(
+            proposal, arrays.from_average(as_row(usage), as_row(target), pods, band(tolerance)), "average"
+        )
 
     def per_pod_value(
         self, usage: int, target: int, status_replicas: int, tolerance: Tolerance, *, keep_overflow: bool = False
     ) -> MetricProposal:
-        found = PER_POD_VALUE(usage, target, status_replicas, tolerance, keep_overflow=keep_overflow)
-        count = arrays.per_pod_value(one(usage), one(target), one(status_replicas), band(tolerance))
-        return self.answer(found, count, "per-pod value")
+        proposal = PER_POD_VALUE(usage, target, status_replicas, tolerance, keep_overflow=keep_overflow)
+        count = arrays.per_pod_value(as_row(usage), as_row(target), as_row(status_replicas), band(tolerance))
+        return self.answer(proposal, count, "per-pod value")
 
     def combine(
         self, sides: Sequence[MetricProposal | Unmeasured], current: int
     ) -> CombinedProposal | NoRecommendation:
         self.answered["combination"] += 1
-        counts = [one(UNKNOWN if isinstance(side, Unmeasured) else side.replicas) for side in sides]
-        combined, found = arrays.combined(counts, one(current)), COMBINE(sides, current)
-        if combined.valid[0] == isinstance(found, NoRecommendation):
+        counts = [as_row(UNKNOWN if isinstance(side, Unmeasured) else side.replicas) for side in sides]
+        combined, by_scalars = arrays.combined(counts, as_row(current)), COMBINE(sides, current)
+        if combined.valid[0] == isinstance(by_scalars, NoRecommendation):
             raise AssertionError(f"{sides} at {current}: {combined}")
-        if isinstance(found, NoRecommendation):
-            return found
-        return found._replace(replicas=int(combined.replicas[0]), partial=bool(combined.partial[0]))
+        if isinstance(by_scalars, NoRecommendation):
+            return by_scalars
+        return by_scalars._replace(replicas=int(combined.replicas[0]), partial=bool(combined.partial[0]))
 
     def stabilize_down(
         self, history: PastRecommendations, recommendation: int, window: timedelta, now: datetime
@@ -124,12 +128,12 @@ class Arrays:
         if growth < min_replicas:
             return replicas, reason
         self.answered["bounds"] += 1
-        highest = one(min(max_replicas, growth))
-        return int(bounded(one(stabilized), one(min_replicas), highest)[0]), reason
+        highest = as_row(min(max_replicas, growth))
+        return int(bounded(as_row(stabilized), as_row(min_replicas), highest)[0]), reason
 
-    def answer(self, found: MetricProposal, count: Counts, rule: str) -> MetricProposal:
+    def answer(self, proposal: MetricProposal, count: Counts, rule: str) -> MetricProposal:
         self.answered[rule] += 1
-        return found._replace(replicas=int(count[0]))
+        return proposal._replace(replicas=int(count[0]))
 
 
 FROM_UTILIZATION, FROM_AVERAGE, PER_POD_VALUE = (
@@ -140,7 +144,7 @@ FROM_UTILIZATION, FROM_AVERAGE, PER_POD_VALUE = (
 COMBINE, STABILIZE_DOWN, BOUND = proposals.combine, limits.stabilize_down, limits.bound
 
 
-def one(number: int) -> Counts:
+def as_row(number: int) -> Counts:
     return np.array([number], np.int64)
 
 

@@ -249,8 +249,10 @@ def trace(given: Json) -> Json:
     controller = wire.controller(given | {"tolerance": 0.0})
     current, state, desired = given["start_replicas"], HpaState(), []
     for time_s, recommendation in zip(given["times_s"], given["recommendations"], strict=True):
-        seen = Observation(ScaleSubresource(current, current, "app=d"), (), (ExternalValues((recommendation * 1000,)),))
-        outcome = reconcile(_without_tolerances(spec), seen, state, at(time_s), controller)
+        observed = Observation(
+            ScaleSubresource(current, current, "app=d"), (), (ExternalValues((recommendation * 1000,)),)
+        )
+        outcome = reconcile(_without_tolerances(spec), observed, state, at(time_s), controller)
         state, current = outcome.state, outcome.desired.replicas
         desired.append(current)
     return {"desired_replicas": desired}

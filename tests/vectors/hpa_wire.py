@@ -1,4 +1,4 @@
-"""From the JSON of the HPA vectors to the values of forecaster.hpa. Times are seconds; zero is `EPOCH`."""
+"""Read the JSON of the HPA vectors into values of forecaster.hpa. Times are seconds; zero is `EPOCH`."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ def controller(raw: Json, gates: Json | None = None) -> Controller:
     )
 
 
-# --- what the cluster shows ------------------------------------------------------------------------------------------
+# --- state of the cluster ---------------------------------------------------------------------------------------------
 
 
 def observation(raw: Json) -> Observation:
@@ -239,7 +239,7 @@ def scale(raw: Json, faults: Json) -> ScaleSubresource | ScaleUnread:
 
 
 def answer(raw: Json, api: Json, faults: Json) -> Answer:
-    """What one metric's API says: its own values where listed by name, else the common ones."""
+    """Answer of one metric's API: its own values where listed by name, else the common ones."""
     source = raw["source"]
     if source in RESOURCE_SOURCES:
         if faults.get("resource_api_fails"):

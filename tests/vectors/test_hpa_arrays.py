@@ -31,21 +31,21 @@ FAMILIES = {"limit_legacy", "reconcile", "replica_calculation", "stabilize_legac
 
 @pytest.fixture
 def arrays(monkeypatch: pytest.MonkeyPatch) -> Arrays:
-    found = Arrays()
-    found.install(monkeypatch)
-    return found
+    installed = Arrays()
+    installed.install(monkeypatch)
+    return installed
 
 
 @pytest.mark.usefixtures("arrays")
 def test_every_case_agrees_with_the_arrays_in_the_controller(hpa_vectors: Path) -> None:
     document = load(hpa_vectors)
     cases = [(case.get("kind") or document["kind"], case) for case in document["cases"]]
-    differences = [found for kind, case in cases if kind in FAMILIES and (found := compare(kind, case))]
+    differences = [difference for kind, case in cases if kind in FAMILIES and (difference := compare(kind, case))]
     assert not differences, f"{len(differences)} differ:\n" + "\n".join(differences[:SHOWN])
 
 
-def test_the_arrays_answer_most_of_what_the_vectors_ask(arrays: Arrays) -> None:
-    """Of the repository's own copy, so that the numbers stand: no rule is passed by in silence."""
+def test_the_arrays_answer_most_questions_of_the_vectors(arrays: Arrays) -> None:
+    """Use the repository's own copy, so that the numbers are fixed: no rule is passed by in silence."""
     for path in sorted((HERE / "hpa").glob("*.json*")):
         document = load(path)
         for case in document["cases"]:

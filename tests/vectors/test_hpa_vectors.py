@@ -33,7 +33,7 @@ def test_every_case_agrees_with_the_controller(hpa_vectors: Path, hpa_agreement:
 
 
 def compare(kind: str, case: Json) -> str:
-    """What differs, or an empty string. A family or an expectation that we do not know differs."""
+    """Text of the differences, or an empty string. An unknown family or expectation counts as a difference."""
     if kind not in FAMILIES:
         return f"{case['id']}: family {kind!r} is not known"
     answered = FAMILIES[kind](case["input"])

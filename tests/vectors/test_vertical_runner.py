@@ -68,7 +68,7 @@ def test_emptiness_survives_a_checkpoint_with_and_without_instants() -> None:
     """Rounding leaves the lowest bucket below the least weight; a restored histogram is not empty for that."""
     steps = [{"op": "add", "value": 1, "weight": 1.0, "t": 0}, {"op": "add", "value": 5, "weight": 5000.0, "t": 0}]
     given = {"scheme": {"kind": "cpuDefault"}, "action": "roundtrip-isEmpty"}
-    plain = [{key: value for key, value in one.items() if key != "t"} for one in steps]
+    plain = [{key: value for key, value in step.items() if key != "t"} for step in steps]
     expect = {"before": False, "after": False}
     assert not compare("vpa-histogram-checkpoint", {"id": "one", "input": {**given, "steps": plain}, "expect": expect})
     decaying = {**given, "steps": steps, "halfLifeSeconds": 86400}

@@ -34,7 +34,7 @@ def test_every_case_agrees_with_the_cluster(vertical_vectors: Path, vertical_agr
 
 
 def compare(suite: str, case: Json) -> str:
-    """What differs, or an empty string. A suite that nobody answers differs."""
+    """Text of the differences, or an empty string. A suite that nobody answers counts as a difference."""
     answerer = SUITES.get(suite.removeprefix("random-"))
     if answerer is None:
         return f"{case['id']}: suite {suite!r} is not known"

@@ -1,4 +1,4 @@
-"""How answers are compared with what the vertical vectors expect; empty text means that they agree."""
+"""Comparisons of answers with the expectations of the vertical vectors; empty text means that they agree."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Suite:
 
 
 def exact(expected: object, answered: object) -> str:
-    """The same value of the same type; true is not 1."""
+    """Compare value and type; true is not 1."""
     same = expected == answered and isinstance(expected, bool) == isinstance(answered, bool)
     return "" if same else f"expected {expected!r}, got {answered!r}"
 
@@ -47,7 +47,7 @@ def quantities(expected: object, answered: object) -> str:
 
 
 def as_set(expected: Sequence[Any], answered: Sequence[Any]) -> str:
-    """The same members in any order."""
+    """Compare the members in any order."""
     return exact(sorted(expected), sorted(answered))
 
 
@@ -85,7 +85,7 @@ def _lists(compare: Callable[..., str], expected: list[Any], answered: object, a
     if not isinstance(answered, list | tuple) or len(expected) != len(answered):
         return f"{at or 'answer'}: expected {expected!r}, got {answered!r}"
     pairs = zip(expected, answered, strict=True)
-    return "; ".join(filter(None, (compare(wanted, got, f"{at}[{i}]") for i, (wanted, got) in enumerate(pairs))))
+    return "; ".join(filter(None, (compare(value, got, f"{at}[{i}]") for i, (value, got) in enumerate(pairs))))
 
 
 def _sorted(key: str, holder: Mapping[str, Any]) -> object:
@@ -93,7 +93,7 @@ def _sorted(key: str, holder: Mapping[str, Any]) -> object:
     value = holder[key]
     if key != "remarks" or value is None:
         return value
-    return {name: sorted(of) for name, of in value.items()} if isinstance(value, Mapping) else sorted(value)
+    return {name: sorted(names) for name, names in value.items()} if isinstance(value, Mapping) else sorted(value)
 
 
 def _quantity(expected: object, answered: object) -> str:

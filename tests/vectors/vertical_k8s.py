@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from forecaster.vertical.cluster_rules.pod import Pod, Requirements
 
 ASSUMED_SERVER = "1.35"
-"""Of resize cases that name none, says the suite."""
+"""Version of the API server for resize cases that name none, according to the suite."""
 
 
 def pod(given: Json, status: Json | None = None, labels: Json | None = None) -> Pod:
@@ -47,7 +47,7 @@ def defaulting(given: Json) -> Json:
         return {**block(whole.containers[0].resources), "qos": str(qos_of(whole))}
     whole = defaulted(pod(given["pod"]))
     level = {} if whole.pod_level is None else {"podResources": block(whole.pod_level)}
-    containers = {one.name: block(one.resources) for one in whole.every_container()}
+    containers = {container.name: block(container.resources) for container in whole.every_container()}
     return {"containers": containers, **level, "qos": str(qos_of(whole))}
 
 
@@ -76,10 +76,10 @@ def effective_limits(given: Json) -> Json:
 
 def limit_ranges(given: Json) -> Json:
     whole = pod(given["pod"])
-    ranges = [limit_range.LimitRange(tuple(limit_range_item_of(one) for one in given["items"]))]
+    ranges = [limit_range.LimitRange(tuple(limit_range_item_of(item) for item in given["items"]))]
     if not given["applyDefaults"]:
         return {"admitted": not limit_range.refusals(whole, ranges)}
-    ranges = [limit_range.stored(one) for one in ranges]
+    ranges = [limit_range.stored(stored_range) for stored_range in ranges]
     whole = with_late_defaults(limit_range.with_defaults(with_early_defaults(whole), ranges))
     admitted = not limit_range.refusals(whole, ranges)
     return {"admitted": admitted, "resources": block(whole.containers[0].resources)}
@@ -106,7 +106,7 @@ def inplace_resize(given: Json) -> Json:
 
 
 def same_resize(expected: Json, answered: Json) -> str:
-    """Where one rule is named, it must be the only one that refuses; `any` leaves open which they are."""
+    """A rule that is named must be the only one that refuses; `any` leaves the rules open."""
     rule = expected.get("rule")
     if answered["allowed"] or rule in {None, "any"}:
         return listed(exact)({key: value for key, value in expected.items() if key != "rule"}, answered)
@@ -114,7 +114,9 @@ def same_resize(expected: Json, answered: Json) -> str:
 
 
 def evicted(given: Json) -> list[str]:
-    users = [MemoryUser(one["name"], one["usageBytes"], one["requestBytes"], one["priority"]) for one in given["pods"]]
+    users = [
+        MemoryUser(user["name"], user["usageBytes"], user["requestBytes"], user["priority"]) for user in given["pods"]
+    ]
     return [user.name for user in eviction_order(users)]
 
 
@@ -127,16 +129,17 @@ def static_cpu(given: Json) -> Json:
 def node_fit(given: Json) -> Json:
     nodes = [
         Node(
-            one["name"],
-            parsed(one["allocatable"]),
-            one.get("labels") or {},
-            tuple(taint_of(taint) for taint in one.get("taints") or ()),
-            one.get("unschedulable", False),
+            node["name"],
+            parsed(node["allocatable"]),
+            node.get("labels") or {},
+            tuple(taint_of(taint) for taint in node.get("taints") or ()),
+            node.get("unschedulable", False),
         )
-        for one in given["nodes"]
+        for node in given["nodes"]
     ]
     residents = [
-        Resident.of(defaulted(pod(one["pod"], labels=one.get("labels"))), one["node"]) for one in given["existing"]
+        Resident.of(defaulted(pod(resident["pod"], labels=resident.get("labels"))), resident["node"])
+        for resident in given["existing"]
     ]
     placed = fit(defaulted(pod(given["pod"], labels=given["podLabels"])), given["count"], Occupancy(nodes, residents))
     return {"fits": placed.count, "placed": dict(placed.placed)}

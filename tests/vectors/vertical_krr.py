@@ -61,7 +61,7 @@ def rounding(given: Json) -> float | str | None:
 
 def strategy(given: Json) -> Json:
     hpa = given.get("hpa") or {}
-    seen = QueryResults(
+    results = QueryResults(
         given.get("cpuPercentileByPod") or {},
         given.get("cpuPointsByPod") or {},
         given.get("memoryMaxByPod") or {},
@@ -70,9 +70,10 @@ def strategy(given: Json) -> Json:
         frozenset(resource for resource in hpa if hpa[resource]),
     )
     settings = KrrSettings(allow_hpa=given.get("allowHpa", False), use_oom=given.get("useOom", False))
-    proposals = _STRATEGIES[given["strategy"]](seen, settings)
+    proposals = _STRATEGIES[given["strategy"]](results, settings)
     return {
-        resource: {"request": one.request, "limit": one.limit, "info": one.info} for resource, one in proposals.items()
+        resource: {"request": proposal.request, "limit": proposal.limit, "info": proposal.info}
+        for resource, proposal in proposals.items()
     }
 
 
@@ -109,8 +110,8 @@ def composition(given: Json) -> Json:
     bounds = None
     if "minTarget" in given or "maxTarget" in given:
         bounds = UtilizationBounds(given.get("minTarget", 0.0), given.get("maxTarget", math.inf))
-    kept = kept_target(given["request"], given["targetUtilization"], given["newRequest"], bounds)
-    return {"newTargetUtilization": kept.target, "bounded": kept.bounded}
+    adjusted = kept_target(given["request"], given["targetUtilization"], given["newRequest"], bounds)
+    return {"newTargetUtilization": adjusted.target, "bounded": adjusted.bounded}
 
 
 def _parsed_or_printed(expected: float | str, answered: float | str) -> str:

@@ -327,7 +327,8 @@ def _merged(given: Json) -> Json:
         for part in parts
     )
     first, last = (
-        None if one == UNSET else (one - of_unix(0)) // SECOND for one in (whole.first_sample, whole.last_sample)
+        None if instant == UNSET else (instant - of_unix(0)) // SECOND
+        for instant in (whole.first_sample, whole.last_sample)
     )
     return {"first": first, "last": last, counted: whole.samples}
 
@@ -337,11 +338,11 @@ def _arbitrary(seconds: float | None) -> int:
 
 
 def _expired(given: Json) -> bool:
-    seen = of_unix(1_700_000_000)
+    created = of_unix(1_700_000_000)
     count = given["cpuSampleCount"]
-    state = AggregateState(last_sample=seen if count else 0, samples=count, created=seen)
+    state = AggregateState(last_sample=created if count else 0, samples=count, created=created)
     interval = round(given["intervalSeconds"] * SECOND)
-    return state.expired(seen + round(given["ageSeconds"] * SECOND), interval, given["intervalCount"])
+    return state.expired(created + round(given["ageSeconds"] * SECOND), interval, given["intervalCount"])
 
 
 def _load_state(version: str) -> Json:
@@ -374,28 +375,28 @@ def _constant(given: Json) -> Json:
     )
     least = pod_minimum(len(given["containers"]), settings)
 
-    def one(raw: Json) -> Amounts:
+    def raised(raw: Json) -> Amounts:
         values = {"cpu": raw["cpuMillicores"], "memory": raw["memoryBytes"]}
         return floored(values, least, raw.get("controlledResources", BOTH))
 
     return {
-        name: dict.fromkeys(("target", "lowerBound", "upperBound"), one(raw))
+        name: dict.fromkeys(("target", "lowerBound", "upperBound"), raised(raw))
         for name, raw in given["containers"].items()
     }
 
 
 def _series(given: Json) -> Json:
-    """By the arrays that sizes are really chosen with."""
+    """Answer with the arrays that choose sizes in the service."""
     cores, memory = (np.array(_unrolled(given[name])) for name in ("cpuCores", "memoryBytes"))
     at = given["startSeconds"] + np.arange(len(cores)) * given["stepSeconds"]
     panel = VpaPanel(1)
     panel.add_cpu(cores[None, :], at)
     for column, instant in enumerate(at.tolist()):
         panel.add_memory(memory[[column]], instant)
-    found = panel.recommend()
+    recommended = panel.recommend()
     return {
         "container": {
-            bound: {resource: int(getattr(of, name)[0]) for resource, of in found.items()}
+            bound: {resource: int(getattr(amounts, name)[0]) for resource, amounts in recommended.items()}
             for bound, name in (("target", "target"), ("lowerBound", "lower"), ("upperBound", "upper"))
         }
     }
@@ -433,20 +434,20 @@ def _sample(container: ContainerState, event: Json, at: int) -> None:
 
 
 def _reported(states: dict[str, AggregateState]) -> Json:
-    return {name: _bounds(one) for name, one in recommend(states).items()}
+    return {name: _bounds(amounts) for name, amounts in recommend(states).items()}
 
 
-def _bounds(one: ContainerAmounts) -> Json:
-    return {"target": one.target, "lowerBound": one.lower, "upperBound": one.upper}
+def _bounds(amounts: ContainerAmounts) -> Json:
+    return {"target": amounts.target, "lowerBound": amounts.lower, "upperBound": amounts.upper}
 
 
 def _reports(expected: Any, answered: Any) -> str:
     """Within one unit or 1e-7: the last bit of a power decides a truncation, which a bound then multiplies.
 
-    Of a container, the lists that the case expects.
+    Only those lists of a container are compared that the case expects.
     """
     if isinstance(expected, dict) and set(expected) == set(answered):
-        answered = {name: {key: answered[name].get(key) for key in of} for name, of in expected.items()}
+        answered = {name: {key: answered[name].get(key) for key in keys} for name, keys in expected.items()}
     return relative(1e-7, 1.0)(expected, answered)
 
 

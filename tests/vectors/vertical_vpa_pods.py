@@ -1,4 +1,4 @@
-"""Answers to the suites of what the VPA does to pods: at admission, in the updater, after OOM kills."""
+"""Answers to the suites about the VPA and pods: at admission, in the updater, after OOM kills."""
 
 from __future__ import annotations
 
@@ -78,8 +78,8 @@ def containers(pod: Json) -> list[Container]:
         if status.get("resources") is not None
     }
     return [
-        Container(one["name"], requirements(one.get("resources")), reported.get(one["name"]))
-        for one in pod["containers"]
+        Container(container["name"], requirements(container.get("resources")), reported.get(container["name"]))
+        for container in pod["containers"]
     ]
 
 
@@ -88,24 +88,28 @@ def recommended(raw: Sequence[Json] | None) -> list[Recommended] | None:
         return None
     return [
         Recommended(
-            one["containerName"],
-            **{ours: resource_list(one[theirs]) for ours, theirs in _BOUNDS.items() if one.get(theirs) is not None},
+            document["containerName"],
+            **{
+                field: resource_list(document[wire_name])
+                for field, wire_name in _BOUNDS.items()
+                if document.get(wire_name) is not None
+            },
         )
-        for one in raw
+        for document in raw
     ]
 
 
 def policies(raw: Sequence[Json] | None) -> list[ContainerPolicy] | None:
-    return None if raw is None else [policy(one) for one in raw]
+    return None if raw is None else [policy(document) for document in raw]
 
 
 def policy(raw: Json) -> ContainerPolicy:
     given: Json = {"container": raw["containerName"]}
-    given |= {ours: raw[ours] for ours in ("mode",) if raw.get(ours) is not None}
+    given |= {field: raw[field] for field in ("mode",) if raw.get(field) is not None}
     bounds = {"min_allowed": "minAllowed", "max_allowed": "maxAllowed"}
-    given |= {ours: resource_list(raw[theirs]) for ours, theirs in bounds.items() if theirs in raw}
+    given |= {field: resource_list(raw[wire_name]) for field, wire_name in bounds.items() if wire_name in raw}
     names = {"controlled_values": "controlledValues", "controlled_resources": "controlledResources"}
-    given |= {ours: raw[theirs] for ours, theirs in names.items() if raw.get(theirs) is not None}
+    given |= {field: raw[wire_name] for field, wire_name in names.items() if raw.get(wire_name) is not None}
     return ContainerPolicy(**given, startup_boost=boost_of(raw.get("startupBoost")))
 
 
@@ -131,33 +135,35 @@ def texts(values: ResourceList) -> Json:
     return {name: str(value) for name, value in values.items()}
 
 
-def told(one: Recommended) -> Json:
-    lists = {theirs: getattr(one, ours) for ours, theirs in _BOUNDS.items()}
-    return {"containerName": one.container} | {key: texts(of) for key, of in lists.items() if of is not None}
+def answer_of(recommended_: Recommended) -> Json:
+    lists = {wire_name: getattr(recommended_, field) for field, wire_name in _BOUNDS.items()}
+    return {"containerName": recommended_.container} | {
+        key: texts(amounts) for key, amounts in lists.items() if amounts is not None
+    }
 
 
 # --- recommendation to pod -------------------------------------------------------------------------------------------
 
 
 def integer(given: Json) -> list[Json]:
-    wanted = recommended(given["recommendation"]) or []
-    return [told(one) for one in integer_cpu(wanted, given["annotatedContainers"])]
+    recommendation = recommended(given["recommendation"]) or []
+    return [answer_of(capped) for capped in integer_cpu(recommendation, given["annotatedContainers"])]
 
 
 def policy_capping(given: Json) -> list[Json] | None:
-    wanted = recommended(given["recommendation"])
-    if wanted is None:
+    recommendation = recommended(given["recommendation"])
+    if recommendation is None:
         return None
     most = resource_list(given.get("globalMaxAllowed"))
-    return [told(one) for one in cap_stored(wanted, policies(given.get("policies")) or [], most)]
+    return [answer_of(capped) for capped in cap_stored(recommendation, policies(given.get("policies")) or [], most)]
 
 
 def policy_lookup(given: Json) -> Any:
     raw = given.get("policies") or []
-    found = policies(raw) or []
+    known = policies(raw) or []
     if given["question"] == "controlledValues":
-        return controlled_values(given["container"], found)
-    chosen = policy_of(given["container"], found)
+        return controlled_values(given["container"], known)
+    chosen = policy_of(given["container"], known)
     return None if chosen is None else next(each for each in raw if policy(each) == chosen)
 
 
@@ -165,7 +171,7 @@ def capping(given: Json) -> Json | None:
     capped = _capped(given)
     if capped is None:
         return None
-    return {"recommendation": [told(one) for one in capped.recommendation], "remarks": dict(capped.remarks)}
+    return {"recommendation": [answer_of(part) for part in capped.recommendation], "remarks": dict(capped.remarks)}
 
 
 def _capped(given: Json) -> Capped | None:
@@ -184,22 +190,22 @@ def pod_limit_range(given: Json) -> Json:
     item = limit_range(given["podLimitRange"])
     assert item is not None
     changed = scale_together(resource, lists, containers(given["pod"]), item)
-    return {name: str(changed.get(name, of[resource])) for name, of in lists.items()}
+    return {name: str(changed.get(name, targets[resource])) for name, targets in lists.items()}
 
 
 def limit_range_merge(given: Json) -> Json | None:
     items = [
         limit_range(item)
-        for one in given["limitRanges"]
-        if one["namespace"] == given["namespace"]
-        for item in one["limits"]
+        for document in given["limitRanges"]
+        if document["namespace"] == given["namespace"]
+        for item in document["limits"]
         if item["type"] == given["type"]
     ]
     merged = effective(item for item in items if item is not None)
     if merged is None:
         return None
     lists = {"min": merged.least, "max": merged.most, "default": merged.default}
-    return {key: texts(of) for key, of in lists.items() if of is not None}
+    return {key: texts(amounts) for key, amounts in lists.items() if amounts is not None}
 
 
 def proportional(given: Json) -> Json:
@@ -207,22 +213,22 @@ def proportional(given: Json) -> Json:
         given["resource"],
         limit=quantity(given["originalLimit"]),
         request=quantity(given["originalRequest"]),
-        wanted=quantity(given["recommendedRequest"]),
+        recommended=quantity(given["recommendedRequest"]),
         default_limit=quantity(given.get("defaultLimit")),
     )
     return {"limit": None if limit.value is None else str(limit.value), "remark": bool(limit.remark)}
 
 
 def resources(given: Json) -> Json:
-    wanted, remarks = recommended(given["recommendation"]), {}
-    if given.get("applyCapping") and wanted is not None:
+    recommendation, remarks = recommended(given["recommendation"]), {}
+    if given.get("applyCapping") and recommendation is not None:
         capped = _capped({key: given.get(key) for key in ("recommendation", "policies", "pod")})
         assert capped is not None
-        wanted, remarks = list(capped.recommendation), dict(capped.remarks)
+        recommendation, remarks = list(capped.recommendation), dict(capped.remarks)
     container = containers(given["pod"])[0]
     written = container_resources(
         container,
-        next((one for one in wanted or () if one.container == container.name), None),
+        next((part for part in recommendation or () if part.container == container.name), None),
         policies(given.get("policies")) or [],
         default_limits=resource_list(given.get("containerDefaultLimit")),
         list_all=given["listAll"],
@@ -259,7 +265,7 @@ def startup_boost(given: Json) -> Json:
 
 def oom_observer(given: Json) -> list[Json]:
     if given["kind"] == "evictionEvent":
-        return [_kill(one) for one in ooms_of_eviction(given["annotations"], _moment(given["creation"]))]
+        return [_kill(kill) for kill in ooms_of_eviction(given["annotations"], _moment(given["creation"]))]
     kill = oom_of_update(status(given["old"]), status(given["new"]))
     return [] if kill is None else [_kill(kill)]
 
@@ -287,9 +293,9 @@ def _termination(state: Json) -> Termination | None:
     return Termination(raw.get("reason", ""), _moment(finished) if finished else None)
 
 
-def _kill(one: OomKill) -> Json:
-    at = None if one.at is None else one.at.strftime("%Y-%m-%dT%H:%M:%SZ")
-    return {"container": one.container, "memoryBytes": one.memory, "t": at}
+def _kill(kill: OomKill) -> Json:
+    at = None if kill.at is None else kill.at.strftime("%Y-%m-%dT%H:%M:%SZ")
+    return {"container": kill.container, "memoryBytes": kill.memory, "t": at}
 
 
 def _moment(text: str) -> datetime:
@@ -402,7 +408,7 @@ def inplace(given: Json) -> str:
         min_replicas=given["minReplicas"],
         skip_minimum=given["skipDisruptionBudget"],
     )
-    last, wanted = (recommended(given.get(key)) for key in ("lastInfeasibleAttempt", "recommendation"))
+    last, recommendation = (recommended(given.get(key)) for key in ("lastInfeasibleAttempt", "recommendation"))
     situation = InPlaceSituation(
         given["updateMode"],
         group,
@@ -410,7 +416,7 @@ def inplace(given: Json) -> str:
         seconds(given["secondsSinceLastAttempt"]),
         pending=pending,
         has_recommendation=given["hasRecommendation"],
-        known_infeasible=last is not None and not retries(last, wanted),
+        known_infeasible=last is not None and not retries(last, recommendation),
         skip_budget=given["skipDisruptionBudget"],
         restarts=given.get("firstPodRestarts", False),
     )

@@ -18,7 +18,7 @@ LEVEL, TREND, SEASONAL = 0.5, 0.01, 0.2
 
 
 def expected(replay: Replay, start_up: int) -> NDArray[np.float64]:
-    """Forecast demand [tick] for the bin in which pods that are asked for now become ready."""
+    """Forecast demand [tick] for the bin in which pods that are requested now become ready."""
     known, past = replay.known, len(replay.past)
     offset = past % BIN
     bins = known[offset : offset + (len(known) - offset) // BIN * BIN].reshape(-1, BIN)

@@ -167,5 +167,5 @@ def answered(address: str, path: str, known: Callable[[Any], bool] = lambda _pay
             answers[:] = [answer.json()] if answer.status_code == 200 else []
         return bool(answers) and known(answers[0])
 
-    wait_until(is_there, what=path)
+    wait_until(is_there, goal=path)
     return answers[0]

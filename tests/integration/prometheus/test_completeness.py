@@ -22,7 +22,7 @@ from forecaster.sources.queries import Queries
 from forecaster.sources.settings import PrometheusSettings
 from tests.support.builders import policy
 from tests.support.exposition import World
-from tests.support.fakes import CycleOnFakes, kept, named
+from tests.support.fakes import CycleOnFakes, named, stored_values
 from tests.support.prometheus import RealPrometheus, fill
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ class TestOutageOfPrometheus:
         stage = cycles("outage")
         for minute in range(6, 19):
             stage.cycle.run(at(minute))
-        known = np.array(kept(stage.history, CPU, WEB)[-13:])
+        known = np.array(stored_values(stage.history, CPU, WEB)[-13:])
         np.testing.assert_allclose(known[~np.isnan(known)], 3.0, rtol=0.02)
         assert np.count_nonzero(~np.isnan(known)) >= 7
 
@@ -288,7 +288,7 @@ class TestStart:
         stage = cycles("rollout")
         for minute in range(7, 20):
             stage.cycle.run(at(minute))
-        known = np.array(kept(stage.history, CPU, WEB)[-13:])
+        known = np.array(stored_values(stage.history, CPU, WEB)[-13:])
         assert np.nanmax(known) > 4.0
 
     def test_new_pods_that_take_their_share_do_not_lower_the_count(self, cycles: Callable[[str], CycleOnFakes]) -> None:

@@ -23,7 +23,7 @@ from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.queries import Queries
 from forecaster.sources.settings import PrometheusSettings
 from tests.support.exposition import World
-from tests.support.fakes import CycleOnFakes, kept, named
+from tests.support.fakes import CycleOnFakes, named, stored_values
 from tests.support.prometheus import RealPrometheus, fill
 
 if TYPE_CHECKING:
@@ -149,8 +149,8 @@ def test_usage_request_and_arithmetic_are_explained(stage: Callable[[str], Cycle
 def test_the_past_of_the_container_is_read_and_learned_from(stage: Callable[[str], CycleOnFakes]) -> None:
     on_app = stage("app")
     decided(on_app)
-    np.testing.assert_allclose(kept(on_app.history, CPU_CONTAINER, WEB)[-KNOWN:], 0.9, rtol=0.03)
-    np.testing.assert_allclose(kept(on_app.history, CPU, WEB)[-KNOWN:], 1.0, rtol=0.03)
+    np.testing.assert_allclose(stored_values(on_app.history, CPU_CONTAINER, WEB)[-KNOWN:], 0.9, rtol=0.03)
+    np.testing.assert_allclose(stored_values(on_app.history, CPU, WEB)[-KNOWN:], 1.0, rtol=0.03)
 
 
 def test_where_the_hpa_turns_to_another_container_the_past_is_that_of_the_new_one(
@@ -162,7 +162,7 @@ def test_where_the_hpa_turns_to_another_container_the_past_is_that_of_the_new_on
     with closing(PrometheusSource(PrometheusSettings(url=server.url), queries)) as source:
         moving.cycle.source = source
         moving.cycle.run(NOON + (LAST + 1) * MINUTE)
-    np.testing.assert_allclose(kept(moving.history, CPU_CONTAINER, WEB)[-KNOWN:], 0.1, rtol=0.03)
+    np.testing.assert_allclose(stored_values(moving.history, CPU_CONTAINER, WEB)[-KNOWN:], 0.1, rtol=0.03)
 
 
 @pytest.mark.parametrize(("world", "why"), [("both", "targets of several containers"), ("nowhere", "container gone")])

@@ -27,7 +27,7 @@ from forecaster.sources.queries import Queries
 from forecaster.sources.settings import PrometheusSettings
 from tests.integration.prometheus.test_completeness import web
 from tests.support.exposition import World
-from tests.support.fakes import CycleOnFakes, kept, named
+from tests.support.fakes import CycleOnFakes, named, stored_values
 from tests.support.prometheus import RealPrometheus, Span, fill
 from tests.support.waiting import PATIENCE
 
@@ -143,8 +143,8 @@ class TestCopies:
         web = named(outcome, "web")
         assert (web.replicas_now, web.recommended_replicas) == (10, 10)
         assert web.resources_now.cpu_request == 0.5
-        assert kept(stage.history, CPU, WEB)[-1] == pytest.approx(3.0, rel=0.02)
-        assert kept(stage.history, REQUESTS, WEB)[-1] == pytest.approx(4.0, rel=0.02)
+        assert stored_values(stage.history, CPU, WEB)[-1] == pytest.approx(3.0, rel=0.02)
+        assert stored_values(stage.history, REQUESTS, WEB)[-1] == pytest.approx(4.0, rel=0.02)
 
     def test_are_told_by_the_doctor(self, server: RealPrometheus) -> None:
         check = doctor(server, at(12), cluster="copied")["copies"]
@@ -267,7 +267,7 @@ class TestLateSamples:
             outcomes[minute] = stage.cycle.run(at(minute))
         assert {named(outcome, "web").recommended_replicas for outcome in outcomes.values()} == {10}
         assert {outcome.report.incomplete["cpu", "uncovered-window"] for outcome in list(outcomes.values())[1:]} == {1}
-        known = np.array(kept(stage.history, CPU, WEB)[-10:])
+        known = np.array(stored_values(stage.history, CPU, WEB)[-10:])
         np.testing.assert_allclose(known[~np.isnan(known)], 3.0, rtol=0.02)
         assert np.count_nonzero(~np.isnan(known)) >= 8
         assert f"cpu: {ARRIVE_LATE}" in outcomes[18].report.failures
@@ -285,7 +285,7 @@ class TestLateSamples:
             receiver.arrive(at(minute) - timedelta(seconds=LAG))
             outcome = stage.cycle.run(at(minute))
             assert outcome.report.incomplete["cpu", "uncovered-window"] == 1
-        known = np.array(kept(stage.history, CPU, WEB)[-10:])
+        known = np.array(stored_values(stage.history, CPU, WEB)[-10:])
         np.testing.assert_allclose(known[~np.isnan(known)], 3.0, rtol=0.02)
 
     def test_a_start_that_is_late_enough_sees_all_of_it(

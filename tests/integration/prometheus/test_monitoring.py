@@ -87,7 +87,7 @@ def go_on(service: Service, server: RealPrometheus) -> None:
             continue
         wait_until(
             lambda before=before: values(server, "forecaster_evaluation_timestamp_seconds") == [before],
-            what="a scrape",
+            goal="a scrape",
             timeout=60,
         )
 

@@ -20,7 +20,7 @@ from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.queries import Queries
 from forecaster.sources.settings import PrometheusSettings
 from tests.support.exposition import World
-from tests.support.fakes import CycleOnFakes, kept, named
+from tests.support.fakes import CycleOnFakes, named, stored_values
 from tests.support.prometheus import RealPrometheus, fill
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def run(stage: CycleOnFakes, *minutes: int) -> Outcome:
 
 def requests(stage: CycleOnFakes, id_: WorkloadId) -> float:
     """The latest rate."""
-    return kept(stage.history, REQUESTS, id_)[-1]
+    return stored_values(stage.history, REQUESTS, id_)[-1]
 
 
 def test_a_mesh_that_is_installed_later_changes_nothing_for_who_has_an_ingress(
@@ -152,5 +152,5 @@ def test_where_an_origin_falls_silent_for_an_hour_the_change_is_told_and_the_pas
         "Deployment shop/web: requests come from istio now, nginx-ingress is silent since 12:59 UTC"
     )
     run(stage, REMOVED + 66)
-    known = np.array(kept(stage.history, REQUESTS, WEB))
+    known = np.array(stored_values(stage.history, REQUESTS, WEB))
     np.testing.assert_allclose(known[-60:], MESH, rtol=0.02)

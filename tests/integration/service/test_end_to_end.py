@@ -113,7 +113,7 @@ def run_until_ready(url: str, directory: Path, *, with_metrics: bool = False) ->
     with log.open("w") as errors:
         process = subprocess.Popen([*FORECASTER, "run", "--config", str(config)], stderr=errors)
     try:
-        wait_until(lambda: '"started"' in log.read_text(), what="the start")
+        wait_until(lambda: '"started"' in log.read_text(), goal="the start")
         answers = served(address_in(log.read_text()), with_metrics=with_metrics)
         process.send_signal(signal.SIGTERM)
         return {**answers, "exit": process.wait(PATIENCE), "log": log.read_text()}
@@ -128,12 +128,12 @@ def address_in(log: str) -> str:
 
 
 def served(base: str, *, with_metrics: bool) -> dict[str, Any]:
-    wait_until(lambda: reads(f"{base}/readyz"), timeout=5 * PATIENCE, what="a first table")
+    wait_until(lambda: reads(f"{base}/readyz"), timeout=5 * PATIENCE, goal="a first table")
     answer = json.loads(read(f"{base}/api/v1/recommendations?limit=500"))
     # The metrics of a cycle travel with the table of the next one; its steps are known when it has ended.
     if with_metrics:
         wait_until(
-            lambda: "forecaster_workloads{" in read(f"{base}/metrics"), timeout=5 * PATIENCE, what="the next table"
+            lambda: "forecaster_workloads{" in read(f"{base}/metrics"), timeout=5 * PATIENCE, goal="the next table"
         )
     return {
         "workloads": len(answer["items"]),
@@ -145,7 +145,7 @@ def served(base: str, *, with_metrics: bool) -> dict[str, Any]:
 
 def page_of(url: str) -> Any:
     """Return the dashboard's page of a workload, once its pictures, which come after the table, are there, too."""
-    wait_until(lambda: json.loads(read(url))["series"] is not None, what="the first pictures")
+    wait_until(lambda: json.loads(read(url))["series"] is not None, goal="the first pictures")
     return json.loads(read(url))
 
 

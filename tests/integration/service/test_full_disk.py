@@ -47,10 +47,10 @@ def test_the_serving_process_counts_tables_that_could_not_be_written(
         serving.start()
         try:
             tick(service, NOON)
-            wait_until(lambda: counts("written", 1), what="the first table")
+            wait_until(lambda: counts("written", 1), goal="the first table")
             with harm(state):
                 tick(service, after(1))
-            wait_until(lambda: counts("failed", 1), what="word of the second table")
+            wait_until(lambda: counts("failed", 1), goal="word of the second table")
         finally:
             serving.stop()
     assert "table_not_written" in capsys.readouterr().out

@@ -15,7 +15,7 @@ from forecaster.domain.window import MINUTE
 from tests.support.api_objects import Document, deployment, external, hpa, page, refusal
 from tests.support.builders import NOON, workload
 from tests.support.composed import composed, published, recorded_cluster, tick
-from tests.support.http_server import Asked, Reply
+from tests.support.http_server import HttpRequest, Reply
 from tests.support.tls_server import KubeconfigServer
 from tests.support.waiting import wait_until
 
@@ -34,7 +34,7 @@ class LiveServer(KubeconfigServer):
         self.objects: Mapping[str, list[Document]] = {}
         self.refuses: set[str] = set()
 
-    def _respond(self, request: Asked) -> Reply:
+    def _respond(self, request: HttpRequest) -> Reply:
         path, _, query = request.path.partition("?")
         plural = path.rpartition("/")[2]
         if plural in self.refuses:
@@ -84,7 +84,7 @@ def test_without_rights_everything_is_as_without_it_and_a_line_for_each_says_so(
         tick(service, NOON)
         table = published(tmp_path / "state")
         assert (table.number("current", 0), table.meta.live) == (4, ())
-        wait_until(all_logged, what="the lines")
+        wait_until(all_logged, goal="the lines")
         tick(service, NOON + MINUTE)
         ages = [line for line in service.metrics.text().splitlines() if line.startswith("forecaster_live_age_seconds{")]
     assert "".join(printed).count("live_facts_missing") == len(server.refuses)

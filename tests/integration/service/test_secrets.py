@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from tests.support.http_server import Asked
+    from tests.support.http_server import HttpRequest
 
 SEED = "Xyzzy"
 TOKEN, PASSWORD, HEADER, IN_ADDRESS, OF_DATABASE, OF_REMOTE = SECRETS = (
@@ -41,7 +41,7 @@ STATUSES = (200, 401, 403, 404, 422, 500, 503)
 def repeats(status: int) -> Server:
     """A debugging proxy: it answers with all that it was sent."""
 
-    def respond(request: Asked) -> Reply:
+    def respond(request: HttpRequest) -> Reply:
         return Reply(status, json.dumps({"status": "error", "errorType": "x", "error": dict(request.headers)}).encode())
 
     return Server(respond)
@@ -50,7 +50,7 @@ def repeats(status: int) -> Server:
 def chatty(status: int) -> Server:
     """A debugging proxy that answers in the words of a Prometheus."""
 
-    def respond(request: Asked) -> Reply:
+    def respond(request: HttpRequest) -> Reply:
         message = f"headers {sorted(request.headers.items())}"
         return Reply(status, json.dumps({"status": "error", "errorType": "bad_data", "error": message}).encode())
 
@@ -88,7 +88,7 @@ def test_no_command_and_no_log_says_one(server: Server, identity: dict[str, obje
     for command in (["once"], ["doctor"], ["settings"], ["explain", "shop/web"]):
         done = CliRunner().invoke(app, [*command, "--config", str(config)])
         nothing_is_said(f"{command}", f"{done.output} {done.stderr} {done.exception!r}")
-    assert any(HEADER in dict(request.headers).values() for request in server.asked), "it was not sent at all"
+    assert any(HEADER in dict(request.headers).values() for request in server.requests), "it was not sent at all"
 
 
 def test_the_service_publishes_none(
@@ -113,7 +113,7 @@ def test_the_service_publishes_none(
     captured = capsys.readouterr()
     for text in (*reported, *files, *(client.get(path).text for path in paths), captured.out, captured.err):
         nothing_is_said("the service", text)
-    assert receiver.asked, "nothing was written to it"
+    assert receiver.requests, "nothing was written to it"
 
 
 def nothing_is_said(where: str, text: str) -> None:

@@ -348,10 +348,10 @@ def test_tokens_that_are_guessed_cost_the_front_proxy_no_call(serving: SecureSer
 
 
 def test_what_is_no_token_is_refused_without_a_review(serving: SecureServing) -> None:
-    before = serving.reviews.asked[TOKEN_REVIEWS]
+    before = serving.reviews.requests[TOKEN_REVIEWS]
     for answered in unrefused(serving, "malformed_token"):
         assert set(answered) == {"401"}
-    assert serving.reviews.asked[TOKEN_REVIEWS] <= before + 2, "those of the calm callers, whose answers grow old"
+    assert serving.reviews.requests[TOKEN_REVIEWS] <= before + 2, "those of the calm callers, whose answers grow old"
 
 
 def test_invented_namespaces_of_an_ordinary_token_cost_the_front_proxy_no_call(serving: SecureServing) -> None:
@@ -388,7 +388,7 @@ def test_a_damaged_table_is_not_served_and_the_last_one_is(
     spoiled = table.read_bytes()[:-7] if damage is None else damage
     (folder / "spoiled").write_bytes(spoiled)
     (folder / "spoiled").replace(table)
-    wait_until(lambda: serving.metric("forecaster_serving_table_failures_total") > before, what="its refusal")
+    wait_until(lambda: serving.metric("forecaster_serving_table_failures_total") > before, goal="its refusal")
     assert serving.as_proxy().json()["items"][0]["value"] == "1750m"
 
 

@@ -21,10 +21,10 @@ from forecaster.domain.policy import Policy
 from forecaster.errors import StoreError
 from forecaster.publish.table_file import TableFile
 from forecaster.serving.options import Address
+from tests.support.decided_records import record_publisher
 from tests.support.published import fleet_of_one
 from tests.support.recommendations import NOON, recommendation, workload_id
 from tests.support.tables import publish
-from tests.support.told import record_publisher
 from tests.support.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def test_it_answers_what_is_published_and_stops_in_order(served: Served) -> None
 def test_a_new_table_is_served_soon(served: Served, tmp_path: Path) -> None:
     assert served.get("/api/v1/recommendations/shop/api").status_code == 404
     publish(tmp_path / "table", recommendation(workload_id("api")))
-    wait_until(lambda: served.get("/api/v1/recommendations/shop/api").status_code == 200, what="the new table")
+    wait_until(lambda: served.get("/api/v1/recommendations/shop/api").status_code == 200, goal="the new table")
 
 
 def test_a_killed_process_is_replaced_and_clients_only_wait(served: Served) -> None:
@@ -103,7 +103,7 @@ def test_a_child_that_cannot_be_started_is_tried_again_until_it_can(tmp_path: Pa
     write("exit 3")
     child = SupervisedChild("odd", [str(program)], on_death=note_death)
     child.start()
-    wait_until(lambda: len(deaths) == 2 and child.pid is not None, what="the child that can be started again")
+    wait_until(lambda: len(deaths) == 2 and child.pid is not None, goal="the child that can be started again")
     child.stop()
     assert deaths == [3, NOT_STARTED]
 

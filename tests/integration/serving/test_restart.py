@@ -35,7 +35,7 @@ def killed(serving: SecureServing) -> None:
     before = serving.process.pid
     assert before is not None
     os.kill(before, signal.SIGKILL)
-    wait_until(lambda: not Path(f"/proc/{before}").exists(), what="the end of the process")
+    wait_until(lambda: not Path(f"/proc/{before}").exists(), goal="the end of the process")
 
 
 def test_the_first_requests_wait_until_the_front_proxy_is_known(serving: SecureServing) -> None:
@@ -65,4 +65,4 @@ def test_without_the_api_server_the_front_proxy_is_told_so_and_is_not_a_stranger
     assert answer.json()["message"] == "the cluster's front proxy is not known yet"
     assert serving.plain("/readyz").status_code == 503
     serving.reviews.down = False
-    wait_until(lambda: serving.as_proxy().status_code == 200, what="the front proxy")
+    wait_until(lambda: serving.as_proxy().status_code == 200, goal="the front proxy")

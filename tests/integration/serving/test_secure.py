@@ -63,10 +63,10 @@ def test_the_aggregators_own_polls_come_without_groups_and_pass(serving: SecureS
 
 
 def test_a_token_is_reviewed_and_remembered(serving: SecureServing) -> None:
-    before = serving.reviews.asked.copy()
+    before = serving.reviews.requests.copy()
     with serving.client(Authorization="Bearer good") as client:
         assert [client.get(VALUE).status_code for _ in range(5)] == [200] * 5
-    new = serving.reviews.asked - before
+    new = serving.reviews.requests - before
     assert max(new.values(), default=0) <= 1
 
 
@@ -198,7 +198,7 @@ def test_a_new_serving_certificate_is_shown_without_a_lost_request(serving: Secu
         assert client.get(VALUE).status_code == 200
         before = shown(serving)
         serving.issuer.issue("serving", "forecaster.autoscaling.svc", "localhost", "127.0.0.1")
-        wait_until(lambda: shown(serving) != before, what="the new certificate")
+        wait_until(lambda: shown(serving) != before, goal="the new certificate")
         assert client.get(VALUE).status_code == 200
     assert serving.as_proxy().status_code == 200
 
@@ -211,11 +211,11 @@ def test_when_the_authority_of_proxies_changes_the_old_one_is_nobody(serving: Se
     with serving.client(serving.proxy, **HPA) as client:
         assert client.get(VALUE).status_code == 200
         serving.reviews.proxy_ca = next_ca.certificate.read_text()
-        wait_until(lambda: _passes(serving, new), what="the new authority")
+        wait_until(lambda: _passes(serving, new), goal="the new authority")
         with pytest.raises(httpx.TransportError):
             client.get(VALUE)  # its connection has ended, and a new one is refused
     serving.reviews.proxy_ca = old_ca
-    wait_until(lambda: _passes(serving, serving.proxy), what="the old authority")
+    wait_until(lambda: _passes(serving, serving.proxy), goal="the old authority")
 
 
 @pytest.mark.slow
@@ -234,16 +234,16 @@ def test_a_handshake_that_began_under_the_old_authority_ends_without_an_answer(
         handshake.begin()
         serving.reviews.proxy_ca = next_ca.certificate.read_text()
         wait_for_a_look(serving)
-        wait_until(lambda: _passes(serving, new), what="the new authority")
+        wait_until(lambda: _passes(serving, new), goal="the new authority")
         assert handshake.answer_to(VALUE) == b""
     serving.reviews.proxy_ca = old_ca
-    wait_until(lambda: _passes(serving, serving.proxy), what="the old authority")
+    wait_until(lambda: _passes(serving, serving.proxy), goal="the old authority")
 
 
 def wait_for_a_look(serving: SecureServing) -> None:
     """Return when the ConfigMap has been read once more."""
-    before = serving.reviews.asked[CONFIG_MAP]
-    wait_until(lambda: serving.reviews.asked[CONFIG_MAP] > before, what="a look at the front proxy's settings")
+    before = serving.reviews.requests[CONFIG_MAP]
+    wait_until(lambda: serving.reviews.requests[CONFIG_MAP] > before, goal="a look at the front proxy's settings")
 
 
 class Handshake:

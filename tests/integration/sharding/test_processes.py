@@ -101,7 +101,7 @@ def in_mid_cycle(site: Site, cycle: ShardedCycle, at: datetime) -> Iterator[list
     site.proxy.kept_waiting, site.proxy.slow = 0, CPU_QUERY
     running = threading.Thread(target=lambda: outcomes.append(cycle.run(at)))
     running.start()
-    wait_until(lambda: site.proxy.kept_waiting > 0, what="a question of a shard")
+    wait_until(lambda: site.proxy.kept_waiting > 0, goal="a question of a shard")
     yield outcomes
     site.proxy.mended()
     running.join(PATIENCE)
@@ -133,8 +133,8 @@ def test_a_reader_tries_other_settings_on_what_a_worker_remembers(site: Site, tm
         for minute in range(2):
             remote.run(after(minute))
             local.run(after(minute))
-        wait_until(lambda: known(remote) == known(local), what="what the workers know")
-        wait_until(lambda: b'"changed":' in answers.answer(question), what="an answer to other settings")
+        wait_until(lambda: known(remote) == known(local), goal="what the workers know")
+        wait_until(lambda: b'"changed":' in answers.answer(question), goal="an answer to other settings")
         facts.close()
 
 
@@ -192,7 +192,7 @@ def test_a_worker_that_is_killed_in_mid_cycle_costs_no_decision(site: Site, tmp_
             site.processes.kill_worker()
         assert all_scaled(outcomes[0])
         assert {shard: state.at for shard, state in cycle.learned.by_shard.items()} == dict.fromkeys(shards, after(1))
-        wait_until(lambda: all(known(cycle)), what="what the other worker knows")
+        wait_until(lambda: all(known(cycle)), goal="what the other worker knows")
         site.processes.start_workers(1)
         site.processes.wait_for_workers(2)
         assert all_scaled(cycle.run(after(2)))

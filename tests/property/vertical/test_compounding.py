@@ -33,46 +33,46 @@ def workload(request: float, target: float, replicas: int) -> Workload:
     return Workload(workload_id("web"), replicas, replicas, Resources(request, None, None, None), hpa)
 
 
-def settled(one: Workload) -> Workload:
+def settled(workload_: Workload) -> Workload:
     """The count at which the HPA comes to rest under the load."""
-    assert one.autoscaler is not None
-    (target,) = one.autoscaler.targets
-    request, replicas = round((one.resources.cpu_request or 0) * 1000), one.replicas
+    assert workload_.autoscaler is not None
+    (target,) = workload_.autoscaler.targets
+    request, replicas = round((workload_.resources.cpu_request or 0) * 1000), workload_.replicas
     for _ in range(50):
-        wanted = from_utilization(
+        proposal = from_utilization(
             round(TOTAL * 1000), replicas * request, round(target.value * 100), replicas, replicas, DEFAULT_TOLERANCE
         )
-        assert isinstance(wanted, MetricProposal)
-        if wanted.replicas == replicas:
+        assert isinstance(proposal, MetricProposal)
+        if proposal.replicas == replicas:
             break
-        replicas = wanted.replicas
+        replicas = proposal.replicas
     return workload(request / 1000, target.value, replicas)
 
 
-def ours(policy: VerticalPolicy) -> Callable[[Workload, float], Workload]:
-    def resized(one: Workload, used: float) -> Workload:
+def by_policy(policy: VerticalPolicy) -> Callable[[Workload, float], Workload]:
+    def resized(workload_: Workload, used: float) -> Workload:
         cpu = np.full((1, 14 * POINTS), used)
-        (row,) = choose(cpu, np.full_like(cpu, np.nan), STEP, [ContainerSpec(one.resources)], policy)
-        decided = size(one, (ContainerSizing("", one.resources, row.cpu, row.memory, row.days),), policy)
+        (row,) = choose(cpu, np.full_like(cpu, np.nan), STEP, [ContainerSpec(workload_.resources)], policy)
+        decided = size(workload_, (ContainerSizing("", workload_.resources, row.cpu, row.memory, row.days),), policy)
         if not isinstance(decided, Resize):
-            return one
-        assert one.autoscaler is not None
-        target = (decided.targets or one.autoscaler.targets)[0].value
-        return workload(decided.resources.cpu_request or 0.0, target, one.replicas)
+            return workload_
+        assert workload_.autoscaler is not None
+        target = (decided.targets or workload_.autoscaler.targets)[0].value
+        return workload(decided.resources.cpu_request or 0.0, target, workload_.replicas)
 
     return resized
 
 
-def naive(one: Workload, used: float) -> Workload:
-    assert one.autoscaler is not None
-    return workload(used, one.autoscaler.targets[0].value, one.replicas)
+def naive(workload_: Workload, used: float) -> Workload:
+    assert workload_.autoscaler is not None
+    return workload(used, workload_.autoscaler.targets[0].value, workload_.replicas)
 
 
 def weeks(resized: Callable[[Workload, float], Workload]) -> Iterator[Workload]:
-    one = settled(workload(1.0, 0.8, 10))
+    workload_ = settled(workload(1.0, 0.8, 10))
     for _ in range(WEEKS):
-        one = settled(resized(one, TOTAL / one.replicas))
-        yield one
+        workload_ = settled(resized(workload_, TOTAL / workload_.replicas))
+        yield workload_
 
 
 def test_naive_sizing_shrinks_the_pods_on_and_on() -> None:
@@ -83,11 +83,11 @@ def test_naive_sizing_shrinks_the_pods_on_and_on() -> None:
 
 
 @pytest.mark.parametrize("beside", ["keep", "keep-scale-point"])
-def test_ours_comes_to_rest_at_once(beside: str) -> None:
+def test_our_sizes_come_to_rest_at_once(beside: str) -> None:
     policy = VerticalPolicy.model_validate({"beside_hpa": beside, "change_price": 0})
-    first, *others = weeks(ours(policy))
+    first, *others = weeks(by_policy(policy))
     assert first.resources.cpu_request is not None
     assert first.resources.cpu_request >= 0.8
-    for one in others:
-        assert one.resources.cpu_request == pytest.approx(first.resources.cpu_request, abs=0.002)
-        assert one.replicas == first.replicas
+    for week in others:
+        assert week.resources.cpu_request == pytest.approx(first.resources.cpu_request, abs=0.002)
+        assert week.replicas == first.replicas

@@ -23,14 +23,14 @@ def test_a_row_is_sized_as_a_pod(seed: int, points: int, targeted: frozenset[str
     draw = np.random.default_rng(seed)
     cores, used = draw.lognormal(-2, 1, points), draw.lognormal(19, 1, points)
     (row,) = krr(cores[None], used[None], [targeted])
-    said = simple(results(cores, used, targeted))
-    cpu, memory = said["cpu"].request, said["memory"].request
+    proposals = simple(results(cores, used, targeted))
+    cpu, memory = proposals["cpu"].request, proposals["memory"].request
     assert (row and row.cpu_request) == (None if cpu == KRR_UNKNOWN else rounded_cpu(float(cpu or 0)))
     assert (row and row.memory_request) == (None if memory == KRR_UNKNOWN else rounded_memory(float(memory or 0)))
 
 
 def results(cores: NDArray[np.float64], used: NDArray[np.float64], targeted: frozenset[str]) -> QueryResults:
-    """What KRR's queries answer of one pod with these samples."""
+    """Results of KRR's queries for one pod with these samples."""
     return QueryResults(
         cpu_percentile={POD: float(np.quantile(cores, CPU_QUANTILE))} if cores.size else {},
         memory_peak={POD: float(used.max())} if used.size else {},

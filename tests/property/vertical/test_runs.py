@@ -1,4 +1,4 @@
-"""Sizes by runs: the chance that is stated holds for any peaks, and no size lies below what is known."""
+"""Sizes by runs: the stated chance holds for any peaks, and no size lies below a known peak."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ def runs(largest: float, completed: int) -> Runs:
 
 def memory_of(known: Runs, policy: VerticalPolicy | None = None, oom_floor: float = 0.0) -> float:
     spec = ContainerSpec(RESOURCES, oom_floor, name="app")
-    (one,) = run_sizes([known], [spec], policy or VerticalPolicy())
-    assert one.memory is not None
-    assert one.memory.limit is not None
-    return one.memory.limit
+    (sizes,) = run_sizes([known], [spec], policy or VerticalPolicy())
+    assert sizes.memory is not None
+    assert sizes.memory.limit is not None
+    return sizes.memory.limit
 
 
 @given(st.lists(st.floats(1, 1e12), min_size=2, max_size=12, unique=True))
 def test_each_of_the_runs_may_be_the_next_and_one_of_them_passes_the_others(peaks: list[float]) -> None:
-    """Exchangeable: each of them is as likely to be the next, so the share of those that pass the others counts."""
-    passed = [next_ > max(one for one in peaks if one != next_) for next_ in peaks]
+    """The runs are exchangeable: each is equally likely to be next, so the share that passes the others counts."""
+    passed = [next_ > max(peak for peak in peaks if peak != next_) for next_ in peaks]
     assert np.mean(passed) <= runs(max(peaks), len(peaks) - 1).chance_above + 1e-12
 
 

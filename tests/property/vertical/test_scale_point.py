@@ -11,10 +11,10 @@ from tests.oracles.scale_point import naive_rounds
 
 requests = st.floats(0.01, 64)
 targets = st.floats(0.1, 1.0)
-wanted = st.lists(st.floats(0.001, 1000), min_size=1, max_size=30)
+used_cores = st.lists(st.floats(0.001, 1000), min_size=1, max_size=30)
 
 
-@given(requests, targets, wanted)
+@given(requests, targets, used_cores)
 def test_whatever_is_wanted_however_often_the_hpa_acts_at_the_same_load(
     request: float, target: float, wishes: list[float]
 ) -> None:
@@ -27,7 +27,7 @@ def test_whatever_is_wanted_however_often_the_hpa_acts_at_the_same_load(
 
 @given(requests, targets)
 def test_usage_that_the_hpa_holds_at_its_target_does_not_shrink_the_request(request: float, target: float) -> None:
-    """The vertical rule wants what is used, and the HPA keeps usage at request times target: the loop of the two."""
+    """The vertical rule follows usage, and the HPA holds usage at request times target: the loop of the two."""
     first, first_target = request_beside_hpa(request, target, request * target)
     for _ in range(50):
         request, target = request_beside_hpa(first, first_target, first * first_target)

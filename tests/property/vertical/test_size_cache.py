@@ -33,9 +33,9 @@ def test_it_returns_what_is_computed_again(cycles: list[tuple]) -> None:
         assert cache.size(*cycle) is cache.size(*cycle)
 
 
-def test_those_who_left_are_forgotten() -> None:
+def test_sizes_of_workloads_that_left_are_forgotten() -> None:
     cache = SizeCache()
-    for one in (workload("web"), workload("cart")):
-        cache.size(one, NO_SIZING, VerticalPolicy())
+    for workload_ in (workload("web"), workload("cart")):
+        cache.size(workload_, NO_SIZING, VerticalPolicy())
     cache.forget_others({workload_id("web")})
     assert list(cache.entries) == [workload_id("web")]

@@ -17,7 +17,7 @@ from tests.oracles.vpa_samples import AggregateState, ContainerState
 BEGIN = 1_700_006_400
 STEP = 5400
 ONE_BUCKET = 1.0501
-"""The ratio of neighbouring buckets, and a little for what is cut."""
+"""The ratio of neighbouring buckets, and a little for the part that is cut off."""
 
 cores = st.one_of(st.just(math.nan), st.floats(0.03, 60))
 memory = st.one_of(st.just(math.nan), st.floats(4e8, 9e10))
@@ -28,15 +28,15 @@ samples = st.lists(st.tuples(cores, memory, st.booleans()), min_size=4, max_size
 @given(st.lists(samples, min_size=1, max_size=3))
 def test_a_row_of_the_panel_is_the_container_alone(containers: list[list[tuple[float, float, bool]]]) -> None:
     length = min(map(len, containers))
-    rows = np.array([one[:length] for one in containers], float)
+    rows = np.array([container[:length] for container in containers], float)
     at = BEGIN + np.arange(length) * STEP
     panel = together(rows, at)
     for row, states in enumerate(map(alone, rows)):
         expected = recommend({"one": states})["one"]
         for resource, amounts in panel.recommend().items():
             for name in ("target", "lower", "upper"):
-                one, among = getattr(expected, name)[resource], int(getattr(amounts, name)[row])
-                assert near(one, among), (resource, name, one, among)
+                separate, among = getattr(expected, name)[resource], int(getattr(amounts, name)[row])
+                assert near(separate, among), (resource, name, separate, among)
 
 
 def together(rows: np.ndarray, at: np.ndarray) -> VpaPanel:
@@ -63,8 +63,8 @@ def alone(row: np.ndarray) -> AggregateState:
     return state
 
 
-def near(one: int, other: int) -> bool:
-    larger, smaller = max(one, other), min(one, other)
+def near(amount: int, other: int) -> bool:
+    larger, smaller = max(amount, other), min(amount, other)
     return larger - smaller <= 2 or larger <= smaller * ONE_BUCKET
 
 
@@ -75,6 +75,10 @@ def test_amounts_are_those_of_the_worked_example() -> None:
     panel.add_cpu(np.full((1, 1441), 0.25), at)
     for instant in at.tolist():
         panel.add_memory(np.array([3e8]), instant)
-    found = panel.recommend()
-    assert [int(found["cpu"].target[0]), int(found["cpu"].upper[0]), int(found["cpu"].lower[0])] == [296, 592, 295]
-    assert int(found["memory"].target[0]) == 351198544
+    amounts = panel.recommend()
+    assert [int(amounts["cpu"].target[0]), int(amounts["cpu"].upper[0]), int(amounts["cpu"].lower[0])] == [
+        296,
+        592,
+        295,
+    ]
+    assert int(amounts["memory"].target[0]) == 351198544

@@ -1,4 +1,4 @@
-"""What may go wrong, a kind a function: the fault begins, lasts while its block does, and is mended."""
+"""Faults, a function each: a fault begins, lasts while its block does, and is mended."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def frozen(pid_of: Callable[[World], int | None]) -> Fault:
 
 @contextmanager
 def disk_full(world: World, _luck: random.Random) -> Iterator[None]:
-    """Not a byte is left of the leader's."""
+    """Leave no byte on the leader's disk."""
     ballast = world.leader.state / "ballast"
     with suppress(OSError), ballast.open("wb", buffering=0) as file:
         while True:
@@ -91,7 +91,7 @@ def disk_full(world: World, _luck: random.Random) -> Iterator[None]:
 
 @contextmanager
 def nothing_written(world: World, _luck: random.Random) -> Iterator[None]:
-    """No file of the leader may grow by a byte, nor a new one be written."""
+    """Keep the leader from growing any file by a byte, and from writing a new one."""
     pid = world.leader.pid
     with suppress(ProcessLookupError):
         limited(pid, resource.RLIMIT_FSIZE, 0)
@@ -103,7 +103,7 @@ def nothing_written(world: World, _luck: random.Random) -> Iterator[None]:
 
 
 def clock_wrong(by: timedelta) -> Fault:
-    """Of the leader's machine."""
+    """Set the clock of the leader's machine wrong."""
 
     @contextmanager
     def fault(world: World, _luck: random.Random) -> Iterator[None]:
@@ -116,8 +116,8 @@ def clock_wrong(by: timedelta) -> Fault:
 @contextmanager
 def no_names(world: World, _luck: random.Random) -> Iterator[None]:
     with ExitStack() as parts:
-        for one in world.replicas:
-            parts.enter_context(marked(one.faults / "dns", ""))
+        for replica in world.replicas:
+            parts.enter_context(marked(replica.faults / "dns", ""))
         yield
 
 
@@ -146,16 +146,16 @@ def certificate_expired(world: World, _luck: random.Random) -> Iterator[None]:
 def half_open(world: World, luck: random.Random) -> Iterator[None]:
     """Connections to the listener of every replica that say nothing, or the beginning of something."""
     with ExitStack() as parts:
-        for one in world.replicas:
+        for replica in world.replicas:
             for _ in range(100):
                 with suppress(OSError):
-                    open_one = parts.enter_context(socket.create_connection(("127.0.0.1", one.secure), 2.0))
+                    open_one = parts.enter_context(socket.create_connection(("127.0.0.1", replica.secure), 2.0))
                     open_one.send(luck.choice([b"", b"\x16\x03\x01\x02\x00\x01", b"GET / HT"]))
         yield
 
 
 def prometheus(begin: Callable[[World, random.Random], None]) -> Fault:
-    """What stands before Prometheus begins to misbehave."""
+    """Make the proxy before Prometheus misbehave."""
 
     @contextmanager
     def fault(world: World, luck: random.Random) -> Iterator[None]:
@@ -185,14 +185,14 @@ def cut_short(world: World, _luck: random.Random) -> None:
 
 
 def malformed(world: World, luck: random.Random) -> None:
-    """One sample in a hundred, and one of each answer at least."""
+    """Spoil one sample in a hundred, and one of each answer at least."""
 
     def spoilt(body: bytes) -> bytes:
         places = list(VALUE.finditer(body))
         chosen = {luck.choice(places).start()} if places else set()
-        chosen |= {one.start() for one in places if luck.random() < 0.01}
+        chosen |= {place.start() for place in places if luck.random() < 0.01}
         return VALUE.sub(
-            lambda one: one[1] + luck.choice(MALFORMED) + one[3] if one.start() in chosen else one[0], body
+            lambda match: match[1] + luck.choice(MALFORMED) + match[3] if match.start() in chosen else match[0], body
         )
 
     world.proxy.spoils = spoilt
@@ -250,7 +250,7 @@ def written_late(world: World, _luck: random.Random) -> Iterator[None]:
 
 
 def damaged_file(name: str, *, restart: bool) -> Fault:
-    """Of the leader; with a restart it is read again."""
+    """Damage a file of the leader; with a restart it is read again."""
 
     @contextmanager
     def fault(world: World, luck: random.Random) -> Iterator[None]:
@@ -320,7 +320,7 @@ def no_memory(world: World, _luck: random.Random) -> Iterator[None]:
 
 
 def demand(share: float) -> Fault:
-    """Of all workloads, from one moment to the next."""
+    """Change the demand of all workloads from one moment to the next."""
 
     @contextmanager
     def fault(world: World, _luck: random.Random) -> Iterator[None]:
@@ -335,14 +335,14 @@ def demand(share: float) -> Fault:
 
 @contextmanager
 def outage_and_return(world: World, _luck: random.Random) -> Iterator[None]:
-    """No traffic, then three times what it was."""
+    """Stop all traffic, then let it return threefold."""
     world.share.now = 0.001
     try:
         yield
     finally:
         world.share.now = 3.0
         until = world.clock() + timedelta(minutes=1)
-        wait_until(lambda: world.clock() > until, what="a played minute")
+        wait_until(lambda: world.clock() > until, goal="a played minute")
         world.share.now = 1.0
 
 
@@ -354,7 +354,7 @@ def program_restarts(name: str) -> Fault:
             yield
         finally:
             world.plane.programs.start_again(name)
-            wait_until(world.plane._answers, what="the API server")  # noqa: SLF001
+            wait_until(world.plane._answers, goal="the API server")  # noqa: SLF001
 
     return fault
 
@@ -362,9 +362,9 @@ def program_restarts(name: str) -> Fault:
 @contextmanager
 def workload_recreated(world: World, luck: random.Random) -> Iterator[None]:
     name = luck.choice(list(OWNERS))
-    count = replicas(world.api, name, SHOP).wanted
+    count = replicas(world.api, name, SHOP).desired
     world.api.delete("Deployment", name, SHOP)
-    wait_until(lambda: not world.api.has("Deployment", name, SHOP), what="the end of a Deployment")
+    wait_until(lambda: not world.api.has("Deployment", name, SHOP), goal="the end of a Deployment")
     try:
         yield
     finally:
@@ -399,8 +399,8 @@ def rights_taken(world: World, _luck: random.Random) -> Iterator[None]:
     try:
         yield
     finally:
-        kept = {key: binding[key] for key in ("apiVersion", "kind", "roleRef", "subjects")}
-        world.api.put({**kept, "metadata": {"name": name}})
+        restored = {key: binding[key] for key in ("apiVersion", "kind", "roleRef", "subjects")}
+        world.api.put({**restored, "metadata": {"name": name}})
 
 
 @contextmanager
@@ -487,6 +487,6 @@ OTHERS: dict[str, Fault] = {
     "writes paused": paused,
 }
 WITHOUT_API = {"API server restarts", "etcd restarts"}
-"""Begin after what is done through the API server, and end before it is undone."""
+"""Faults that begin after the changes made through the API server, and end before these are undone."""
 ON_DISKS = {"disk full"}
 OF_DATABASE = {"database restarts", "database hangs"}

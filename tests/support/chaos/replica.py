@@ -1,4 +1,4 @@
-"""One replica of the installed product as a process, with what a kubelet does for it."""
+"""One replica of the installed product as a process, with the duties of a kubelet."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class SeenTable(NamedTuple):
 
 
 class Footprint(NamedTuple):
-    """Of a process at an instant."""
+    """Memory and descriptors of a process at an instant."""
 
     at: float
     part: str
@@ -85,7 +85,7 @@ class Replica:
 
     @property
     def serving_pid(self) -> int | None:
-        """Of the process that answers."""
+        """Id of the process that answers."""
         with suppress(OSError):
             for child in _children(self.pid):
                 if b"serving" in (_proc(child) / "cmdline").read_bytes():
@@ -99,13 +99,13 @@ class Replica:
         threading.Thread(target=_copy, args=(self.process.stdout, self.folder / "log"), daemon=True).start()
 
     def kill(self, number: int = signal.SIGKILL) -> None:
-        """As a node that is lost, or a drain of it."""
+        """Kill the replica, as a lost node or a drain does."""
         self.expected = True
         with suppress(ProcessLookupError):
             os.kill(self.pid, number)
 
     def log(self) -> Iterator[dict[str, Any]]:
-        """What it has said since it was started first."""
+        """Events that the replica logged since its first start."""
         for line in (self.folder / "log").read_text(errors="replace").splitlines():
             if line.startswith("{"):
                 with suppress(ValueError):
@@ -160,14 +160,14 @@ class Replica:
             reader.refresh()
             table = reader.table
             if table and table.meta.published_at not in self.tables:
-                ours = [entry for entry in table.entries if entry.namespace == SHOP]
-                counts = [table.view(entry).replicas.recommended for entry in ours]
+                in_shop = [entry for entry in table.entries if entry.namespace == SHOP]
+                counts = [table.view(entry).replicas.recommended for entry in in_shop]
                 decided = len(counts) >= workloads and None not in counts
                 self.tables[table.meta.published_at] = SeenTable(time.monotonic(), decided)
 
 
 def _end_with_container(pid: int | None) -> None:
-    """The kernel ends what is left of a container whose first process has ended."""
+    """End all processes of a container whose first process has ended, as the kernel does."""
     with suppress(ProcessLookupError):
         if pid:
             os.kill(pid, signal.SIGKILL)
@@ -181,16 +181,16 @@ def _copy(source: Any, file: Path) -> None:
 
 
 def _children(pid: int) -> list[int]:
-    found: list[int] = []
+    children: list[int] = []
     for task in (_proc(pid) / "task").iterdir():
-        found += map(int, (task / "children").read_text().split())
-    return found
+        children += map(int, (task / "children").read_text().split())
+    return children
 
 
 def _proc(pid: int) -> Path:
     return Path("/proc") / str(pid)
 
 
-def limited(pid: int, what: int, amount: int) -> None:
+def limited(pid: int, limit: int, amount: int) -> None:
     """Give a running process less of something; -1 takes the limit away."""
-    resource.prlimit(pid, what, (amount, resource.RLIM_INFINITY))
+    resource.prlimit(pid, limit, (amount, resource.RLIM_INFINITY))

@@ -1,4 +1,4 @@
-"""What has to hold at every moment of the run, and what did not."""
+"""Promises that have to hold at every moment of the run, and their violations."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ if TYPE_CHECKING:
     from tests.support.chaos.replica import Footprint, Replica
     from tests.support.chaos.world import World
     from tests.support.control_plane.audit import AuditedWrite
-    from tests.support.every_way import Said
+    from tests.support.every_way import IntegrationAnswer
 
 LOOK_SECONDS = 1.0
 SETTLED_SECONDS = 45.0
 """After its start a process has all that it keeps."""
 GROWTH, SLACK_BYTES, SLACK_DESCRIPTORS = 1.25, 48 << 20, 30
 NOTED_SECONDS = 10.0
-"""From the line in the log to the write: two attempts with their timeouts."""
+"""Seconds from the line in the log to the write: two attempts with their timeouts."""
 
 
 @dataclass
@@ -47,62 +47,64 @@ class Watch:
     _ways: list[EveryWay] = field(default_factory=list)
 
     def __post_init__(self) -> None:
-        """Connections and rights are made while all is well."""
-        for one in self.world.replicas:
-            place = Place(self.world.plane, table_path(one.state), Address("127.0.0.1", one.secure))
+        """Make connections and rights while all is well."""
+        for replica in self.world.replicas:
+            place = Place(self.world.plane, table_path(replica.state), Address("127.0.0.1", replica.secure))
             self._ways.append(EveryWay(place, self.world.clock, self.world.prometheus.url))  # type: ignore[arg-type]
 
     def run(self) -> None:
-        """Until the world is stopped."""
+        """Look until the world is stopped."""
         turn = 0
         while not self.world.stopped.wait(LOOK_SECONDS):
             self._look(turn % 2)
             turn += 1
-        for one in self._ways:
-            one.close()
+        for way in self._ways:
+            way.close()
 
     def _look(self, number: int) -> None:
-        for workload in [one for one in self.world.seen if one.name in OWNERS]:
+        for workload in [workload for workload in self.world.scraped if workload.name in OWNERS]:
             try:
-                for said in self._ways[number].say(workload):
-                    self._judge(self.world.replicas[number], workload.name, said)
-            except Exception as error:  # noqa: BLE001  a server that is down says nothing, which is no number
+                for answer in self._ways[number].answers(workload):
+                    self._judge(self.world.replicas[number], workload.name, answer)
+            except Exception as error:  # noqa: BLE001  a server that is down gives no number
                 self.unanswered[type(error).__name__] += 1
 
-    def _judge(self, one: Replica, name: str, said: Said) -> None:
+    def _judge(self, replica: Replica, name: str, answer: IntegrationAnswer) -> None:
         self.answers += 1
-        if said.count is None:
+        if answer.count is None:
             return
         self.numbers += 1
-        if not 1 <= said.count <= MOST:
-            self.note(f"{one.name} published {said} of {name}, outside 1 to {MOST}")
+        if not 1 <= answer.count <= MOST:
+            self.note(f"{replica.name} published {answer} of {name}, outside 1 to {MOST}")
 
-    def note(self, what: str) -> None:
+    def note(self, violation: str) -> None:
         """One more violation."""
-        self.violations.append(f"{self.world.clock():%H:%M:%S} during {', '.join(self.faults) or 'no fault'}: {what}")
+        self.violations.append(
+            f"{self.world.clock():%H:%M:%S} during {', '.join(self.faults) or 'no fault'}: {violation}"
+        )
 
 
 def floors(world: World) -> list[AuditedWrite]:
     """Writes to HPAs that were carried out."""
-    return [one for one in audited(world.plane.folder, "horizontalpodautoscalers", SHOP) if one.status == 200]
+    return [write for write in audited(world.plane.folder, "horizontalpodautoscalers", SHOP) if write.status == 200]
 
 
 def unfit_writes(world: World) -> Iterator[str]:
     """Writes outside of bounds, by a replica that does not lead, or that no line of the log was written before."""
-    renewals = [one for one in audited(world.plane.folder, "leases", NAMESPACE) if one.status == 200]
+    renewals = [write for write in audited(world.plane.folder, "leases", NAMESPACE) if write.status == 200]
     noted = sorted(_noted(world))
-    for one in floors(world):
-        what = f"{one.at:%H:%M:%S} {one.name} minReplicas {one.min_replicas} by {one.credential[-4:]}"
-        if one.min_replicas is not None and not OWNERS[one.name] <= one.min_replicas <= MOST:
-            yield f"{what}: outside {OWNERS[one.name]} to {MOST}"
-        held = [each for each in renewals if each.at <= one.at]
-        if not held or held[-1].credential != one.credential:
-            yield f"{what}: the Lease was not its own"
-        elif one.at - held[-1].at > timedelta(seconds=WRITE_SECONDS + NOTED_SECONDS):
-            yield f"{what}: {one.at - held[-1].at} after the renewal"
-        before = [at for at, name in noted if name == one.name and at <= one.at]
-        if not before or one.at - before[-1] > timedelta(seconds=NOTED_SECONDS):
-            yield f"{what}: no line of the log before it"
+    for write in floors(world):
+        described = f"{write.at:%H:%M:%S} {write.name} minReplicas {write.min_replicas} by {write.credential[-4:]}"
+        if write.min_replicas is not None and not OWNERS[write.name] <= write.min_replicas <= MOST:
+            yield f"{described}: outside {OWNERS[write.name]} to {MOST}"
+        held = [each for each in renewals if each.at <= write.at]
+        if not held or held[-1].credential != write.credential:
+            yield f"{described}: the Lease was not its own"
+        elif write.at - held[-1].at > timedelta(seconds=WRITE_SECONDS + NOTED_SECONDS):
+            yield f"{described}: {write.at - held[-1].at} after the renewal"
+        before = [at for at, name in noted if name == write.name and at <= write.at]
+        if not before or write.at - before[-1] > timedelta(seconds=NOTED_SECONDS):
+            yield f"{described}: no line of the log before it"
 
 
 def _noted(world: World) -> Iterator[tuple[datetime, str]]:
@@ -116,21 +118,24 @@ def _noted(world: World) -> Iterator[tuple[datetime, str]]:
 def growth(world: World) -> Iterator[str]:
     """Processes whose memory or descriptors grow: the last third against the first, once they have settled."""
     for replica in world.replicas:
-        for (part, pid), found in _by_process(replica).items():
-            third = len(found) // 3
+        for (part, pid), footprints in _by_process(replica).items():
+            third = len(footprints) // 3
             if third < 5:
                 continue
-            before, after = found[:third], found[-third:]
-            memory = [median(one.resident_bytes for one in each) for each in (before, after)]
+            before, after = footprints[:third], footprints[-third:]
+            memory = [median(footprint.resident_bytes for footprint in each) for each in (before, after)]
             if memory[1] > memory[0] * GROWTH + SLACK_BYTES:
                 yield f"{replica.name} {part} {pid}: memory {memory[0] / 2**20:.0f} → {memory[1] / 2**20:.0f} MiB"
-            files = [median(one.descriptors for one in each) for each in (before, after)]
+            files = [median(footprint.descriptors for footprint in each) for each in (before, after)]
             if files[1] > files[0] + SLACK_DESCRIPTORS:
                 yield f"{replica.name} {part} {pid}: descriptors {files[0]:.0f} → {files[1]:.0f}"
 
 
 def _by_process(replica: Replica) -> dict[tuple[str, int], list[Footprint]]:
-    found: dict[tuple[str, int], list[Footprint]] = defaultdict(list)
-    for one in replica.footprints:
-        found[one.part, one.pid].append(one)
-    return {key: [one for one in each if one.at > each[0].at + SETTLED_SECONDS] for key, each in found.items()}
+    by_process: dict[tuple[str, int], list[Footprint]] = defaultdict(list)
+    for footprint in replica.footprints:
+        by_process[footprint.part, footprint.pid].append(footprint)
+    return {
+        key: [footprint for footprint in each if footprint.at > each[0].at + SETTLED_SECONDS]
+        for key, each in by_process.items()
+    }

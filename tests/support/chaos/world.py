@@ -52,19 +52,19 @@ SPEED = 10.0
 AGO = timedelta(hours=8)
 DISK = "24m"
 NAMES = (f"{SERVICE}.{NAMESPACE}.svc", "aggregated-external.default.svc", "127.0.0.1")
-"""Of the serving certificate: those of the Service, of the way there in a test, and of a replica."""
+"""Names of the serving certificate: of the Service, of the way there in a test, and of a replica."""
 OWNERS = {"web": 2, "checkout": 3, "cart": 1}
-"""What the owner of each HPA states as its minReplicas."""
+"""Value of minReplicas that the owner of each HPA states."""
 
 
 @dataclass
 class Share:
-    """Of the demand of all workloads, as a fault changes it; what lies before the played day stays."""
+    """Share of the demand of all workloads, as a fault changes it; demand before the played day stays."""
 
     now: float = 1.0
 
     def wave(self, start: datetime, cores: float, swing: float) -> Callable[[datetime], float]:
-        """So many cores, and up to a swing more and less in two hours."""
+        """Demand of so many cores, and up to a swing more and less in two hours."""
 
         def demand(at: datetime) -> float:
             share = self.now if at > start else 1.0
@@ -74,7 +74,7 @@ class Share:
 
 
 class Place(NamedTuple):
-    """Where a replica is read, in the shape that `EveryWay` and `PlayedDay` take."""
+    """Address of a replica and of its cluster, in the shape that `EveryWay` and `PlayedDay` take."""
 
     cluster: ControlPlane
     table: Path
@@ -83,7 +83,7 @@ class Place(NamedTuple):
 
 @dataclass
 class World:
-    """All of it, running."""
+    """Cluster, Prometheus and both replicas, running."""
 
     plane: ControlPlane
     prometheus: RealPrometheus
@@ -93,13 +93,13 @@ class World:
     replicas: list[Replica]
     issuer: Authority
     database: str
-    """Of PostgreSQL; empty where there is none."""
+    """Address of PostgreSQL; empty where there is none."""
     disks: bool
     """Whether each replica has a disk of its own."""
     share: Share
     owned: dict[str, Document] = field(default_factory=dict)
-    """What of each HPA is its owner's."""
-    seen: list[ScrapedWorkload] = field(default_factory=list)
+    """Fields of each HPA that belong to its owner."""
+    scraped: list[ScrapedWorkload] = field(default_factory=list)
     lost_scrapes: int = 0
     stopped: threading.Event = field(default_factory=threading.Event)
 
@@ -109,17 +109,17 @@ class World:
 
     @property
     def leader(self) -> Replica:
-        """As the Lease names it; the first one while it cannot be read."""
+        """Replica that the Lease names; the first one while the Lease cannot be read."""
         with suppress(httpx.TransportError, RefusedError, KeyError, ValueError):
-            found = self.api.read("Lease", "forecaster", NAMESPACE)["metadata"]["annotations"]
-            port = int(found["forecaster.dev/leader-address"].rpartition(":")[2])
-            return next(one for one in self.replicas if one.secure == port)
+            annotations = self.api.read("Lease", "forecaster", NAMESPACE)["metadata"]["annotations"]
+            port = int(annotations["forecaster.dev/leader-address"].rpartition(":")[2])
+            return next(replica for replica in self.replicas if replica.secure == port)
         return self.replicas[0]
 
     @property
     def follower(self) -> Replica:
         leader = self.leader
-        return next(one for one in self.replicas if one is not leader)
+        return next(replica for replica in self.replicas if replica is not leader)
 
     def scrape_for_ever(self) -> None:
         """Every half minute of the played day; one that comes late is caught up."""
@@ -129,36 +129,40 @@ class World:
                 self._scrape()
 
     def look_for_ever(self) -> None:
-        """As kubelets do: once in a third of a second; footprints every few seconds."""
+        """Look three times a second, as kubelets do; take footprints every few seconds."""
         looks = 0
         while not self.stopped.wait(0.33):
             looks += 1
-            for one in self.replicas:
-                one.look(len(OWNERS))
+            for replica in self.replicas:
+                replica.look(len(OWNERS))
                 if looks % 12 == 0:
-                    one.measure()
+                    replica.measure()
 
     def _scrape(self) -> None:
         with suppress(httpx.TransportError, RefusedError, KeyError):
-            self.seen = self.day.cluster()
+            self.scraped = self.day.cluster()
         try:
-            self.day.exporters.scrape(self.seen, self.day.at)
+            self.day.exporters.scrape(self.scraped, self.day.at)
         except httpx.HTTPError:
             self.lost_scrapes += 1
 
 
 def hpas(api: Api) -> dict[str, Document]:
-    """What of each HPA is its owner's."""
-    found = {}
+    """Fields of each HPA that belong to its owner."""
+    documents = {}
     for name in OWNERS:
-        one = api.read("HorizontalPodAutoscaler", name, SHOP)
-        meta = one["metadata"]
-        found[name] = {"spec": one["spec"], "labels": meta.get("labels"), "annotations": meta.get("annotations")}
-    return found
+        document = api.read("HorizontalPodAutoscaler", name, SHOP)
+        meta = document["metadata"]
+        documents[name] = {
+            "spec": document["spec"],
+            "labels": meta.get("labels"),
+            "annotations": meta.get("annotations"),
+        }
+    return documents
 
 
 def hpa_of(name: str) -> Document:
-    """As its owner applies it."""
+    """HPA as its owner applies it."""
     manifest = external_hpa(name, target=f"{TARGET * 1000:.0f}m", most=MOST)
     manifest["spec"]["minReplicas"] = OWNERS[name]
     return manifest
@@ -166,7 +170,7 @@ def hpa_of(name: str) -> Document:
 
 @dataclass
 class Stage:
-    """What a world is built of."""
+    """Parts that a world is built of."""
 
     plane: ControlPlane
     folder: Path
@@ -175,12 +179,12 @@ class Stage:
 
     @property
     def start(self) -> datetime:
-        """Of the played day."""
+        """Start of the played day."""
         return last_multiple(self.real - AGO, MINUTE)
 
     @property
     def clock(self) -> FastClock:
-        """It shows `start` now."""
+        """Clock that shows `start` now."""
         return FastClock(self.real.timestamp() + (self.real - self.start).total_seconds() / (SPEED - 1.0), SPEED)
 
 
@@ -195,12 +199,14 @@ def world(plane: ControlPlane, binaries: Binaries, folder: Path) -> Iterator[Wor
         database, disks = parts.enter_context(_database()), _mountable(folder)
         issuer = Authority(folder / "issuer", "serving-ca")
         issuer.issue("serving", *NAMES)
-        found = [_replica(stage, "one", proxy.url, database), _replica(stage, "two", proxy.url, "")]
+        replicas_ = [_replica(stage, "one", proxy.url, database), _replica(stage, "two", proxy.url, "")]
         if disks:
-            for one in found:
-                _mount(one, parts)
-        front = parts.enter_context(Front(lambda: [one.secure for one in sorted(found, key=lambda one: not one.ready)]))
-        running = World(plane, prometheus, proxy, day, stage.clock, found, issuer, database, disks, share)
+            for replica in replicas_:
+                _mount(replica, parts)
+        front = parts.enter_context(
+            Front(lambda: [replica.secure for replica in sorted(replicas_, key=lambda replica: not replica.ready)])
+        )
+        running = World(plane, prometheus, proxy, day, stage.clock, replicas_, issuer, database, disks, share)
         day.at = last_multiple(running.clock(), SCRAPE) - SCRAPE
         parts.enter_context(_threads(running))
         _start(running, front, parts)
@@ -209,16 +215,18 @@ def world(plane: ControlPlane, binaries: Binaries, folder: Path) -> Iterator[Wor
 
 def _start(running: World, front: Front, parts: ExitStack) -> None:
     """Both replicas, and what reads them."""
-    for one in running.replicas:
-        one.start()
-        parts.callback(one.close)
-    wait_until(lambda: any(one.ready for one in running.replicas), what="a replica that is ready")
+    for replica in running.replicas:
+        replica.start()
+        parts.callback(replica.close)
+    wait_until(lambda: any(replica.ready for replica in running.replicas), goal="a replica that is ready")
     running.plane.aggregate(front.port, running.issuer.bundle)
     running.plane.until_available()
     for name in OWNERS:
         running.api.put(hpa_of(name), SHOP)
     running.owned = hpas(running.api)
-    wait_until(lambda: all(one.ready and len(one.tables) > 2 for one in running.replicas), what="both replicas")
+    wait_until(
+        lambda: all(replica.ready and len(replica.tables) > 2 for replica in running.replicas), goal="both replicas"
+    )
 
 
 def _observed(stage: Stage, share: Share, binaries: Binaries) -> tuple[RealPrometheus, FaultyProxy, PlayedDay]:
@@ -232,8 +240,8 @@ def _observed(stage: Stage, share: Share, binaries: Binaries) -> tuple[RealProme
     place = Place(stage.plane, stage.folder / "nowhere", Address("", 0))
     day = PlayedDay(place, stage.clock, start, workloads, exporters, proxy, {})  # type: ignore[arg-type]
     stage.parts.callback(day.close)
-    for one in workloads:
-        stage.plane.api.put(deployment(one.name, one.begins), SHOP)
+    for workload in workloads:
+        stage.plane.api.put(deployment(workload.name, workload.begins), SHOP)
     day.until_settled()
     times = start.timestamp() - np.arange(int(BEFORE / SCRAPE), -1, -1) * SCRAPE.total_seconds()
     fill(data, exporters.history(day.cluster(), times, shares(workloads, start, times)), binaries)
@@ -250,21 +258,21 @@ def _made(folder: Path) -> Path:
 def _shop(plane: ControlPlane) -> None:
     if not plane.api.has("Namespace", SHOP):
         plane.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SHOP}})
-    wait_until(lambda: plane.api.has("ServiceAccount", "default", SHOP), what="the shop")
+    wait_until(lambda: plane.api.has("ServiceAccount", "default", SHOP), goal="the shop")
     plane.until_allowed(f"{NAMESPACE}/forecaster", "patch", "horizontalpodautoscalers.autoscaling")
 
 
 @contextmanager
 def _threads(running: World) -> Iterator[None]:
-    threads = [threading.Thread(target=one) for one in (running.scrape_for_ever, running.look_for_ever)]
-    for one in threads:
-        one.start()
+    threads = [threading.Thread(target=target) for target in (running.scrape_for_ever, running.look_for_ever)]
+    for thread in threads:
+        thread.start()
     try:
         yield
     finally:
         running.stopped.set()
-        for one in threads:
-            one.join()
+        for thread in threads:
+            thread.join()
 
 
 @contextmanager
@@ -285,9 +293,9 @@ def _mountable(folder: Path) -> bool:
     return True
 
 
-def _mount(one: Replica, parts: ExitStack) -> None:
-    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK}", "chaos", one.state], check=True)
-    parts.callback(subprocess.run, ["umount", "-l", one.state], check=True)
+def _mount(replica: Replica, parts: ExitStack) -> None:
+    subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK}", "chaos", replica.state], check=True)
+    parts.callback(subprocess.run, ["umount", "-l", replica.state], check=True)
 
 
 def _replica(stage: Stage, name: str, url: str, database: str) -> Replica:

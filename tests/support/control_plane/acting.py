@@ -19,8 +19,8 @@ from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source
 from forecaster.sources.live import LiveCluster
 from tests.support.control_plane.deployed import EXTERNAL, NAMESPACE, ROOT
+from tests.support.decided_records import RecordPublisher
 from tests.support.recommendations import recommendation, signal_view
-from tests.support.told import RecordPublisher
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def watched(kubeconfig: Path) -> Iterator[LiveCluster]:
-    """What an account watches; everything is listed, or refused."""
+    """Cluster as an account watches it; everything is listed, or refused."""
     client = ApiClient(client_config_source(kubeconfig), connections=8)
     cluster = LiveCluster()
     cluster.start(client)
@@ -51,9 +51,11 @@ def watched(kubeconfig: Path) -> Iterator[LiveCluster]:
 def apply_components(plane: ControlPlane, folder: Path, *components: str) -> None:
     """`deploy/base` with these components, without the API group of metrics, which nothing serves here."""
     parts = {"resources": ["base"], "components": [f"components/{name}" for name in components]}
-    found = {key: [os.path.relpath(ROOT / "deploy" / part, folder) for part in value] for key, value in parts.items()}
+    relative = {
+        key: [os.path.relpath(ROOT / "deploy" / part, folder) for part in value] for key, value in parts.items()
+    }
     head = {"apiVersion": "kustomize.config.k8s.io/v1beta1", "kind": "Kustomization"}
-    (folder / "kustomization.yaml").write_text(yaml.safe_dump(head | found))
+    (folder / "kustomization.yaml").write_text(yaml.safe_dump(head | relative))
     plane.kubectl("apply", "-k", str(folder))
     plane.api.delete("APIService", EXTERNAL)
     plane.until_allowed(
@@ -76,27 +78,27 @@ class ActingReplica:
         account = str(plane.account("forecaster", NAMESPACE))
         given = {"acting": {"kubeconfig": account}, "kubernetes": {"kubeconfig": account}}
         self.settings = parse({**given, **settings}, "test")
-        found = actuators(self.settings, structlog.get_logger(), parts, live, table=table, source=source)
-        assert found is not None
-        self.actuators = found
-        self.publisher = RecordPublisher(self.settings.policies, {"effects": found})
+        composed = actuators(self.settings, structlog.get_logger(), parts, live, table=table, source=source)
+        assert composed is not None
+        self.actuators = composed
+        self.publisher = RecordPublisher(self.settings.policies, {"effects": composed})
 
     def until_leading(self) -> None:
-        wait_until(self.actuators.election.leading, what="the Lease")
+        wait_until(self.actuators.election.leading, goal="the Lease")
 
     def publish_counts(self, counts: Mapping[WorkloadId, int], now: datetime) -> None:
-        """Forecasts that ask for these counts of workloads with one pod each."""
-        found = []
+        """Publish forecasts that need these counts for workloads with one pod each."""
+        rows = []
         for id_, count in counts.items():
             decided = recommendation(id_, at=now, now=1, replicas=count)
             view = replace(signal_view("cpu", now), forecast_replicas=count)
-            found.append(replace(decided, signals=(view,), clamps=()))
-        self.publisher.publish(now, found)
+            rows.append(replace(decided, signals=(view,), clamps=()))
+        self.publisher.publish(now, rows)
 
     def cycle(
         self,
         namespace: str,
-        asked: int | None,
+        replicas: int | None,
         *,
         at: datetime | None = None,
         name: str = "web",
@@ -105,9 +107,9 @@ class ActingReplica:
     ) -> Mapping[str, Effected]:
         """One cycle for a workload; None: nothing is known of its count."""
         now = at or datetime.now(UTC)
-        reason = Reason.FORECAST if asked else Reason.NO_DATA
-        decided = recommendation(WorkloadId(namespace, kind, name), at=now, now=1, replicas=asked, reason=reason)
-        view = replace(signal_view("cpu", now), forecast_replicas=asked)
+        reason = Reason.FORECAST if replicas else Reason.NO_DATA
+        decided = recommendation(WorkloadId(namespace, kind, name), at=now, now=1, replicas=replicas, reason=reason)
+        view = replace(signal_view("cpu", now), forecast_replicas=replicas)
         resources = sizes or Hold(Reason.SHORT_HISTORY, "nothing is known")
         self.publisher.publish(now, [replace(decided, signals=(view,), clamps=(), resources=resources)])
         return self.actuators.act(now)
@@ -115,6 +117,6 @@ class ActingReplica:
 
 def events(api: Api, namespace: str) -> list[tuple[str, str]]:
     """Our Events of a namespace."""
-    found = api.get(f"/api/v1/namespaces/{namespace}/events")["items"]
-    ours = (each for each in found if each["source"].get("component") == "forecaster")
-    return sorted((each["reason"], each["message"]) for each in ours)
+    documents = api.get(f"/api/v1/namespaces/{namespace}/events")["items"]
+    own = (each for each in documents if each["source"].get("component") == "forecaster")
+    return sorted((each["reason"], each["message"]) for each in own)

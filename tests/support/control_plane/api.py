@@ -76,7 +76,7 @@ class Api:
         return self._done("POST", path, document)
 
     def put(self, document: Document, namespace: str = "default") -> Document:
-        """Create a manifest, or replace what is there under its name, whoever writes its status meanwhile."""
+        """Create a manifest, or replace the object of its name, whoever writes its status meanwhile."""
         while True:
             try:
                 return self._put(document, document["metadata"].get("namespace", namespace))
@@ -95,8 +95,8 @@ class Api:
 
     def condition(self, kind: str, name: str, condition: str, namespace: str = "default") -> Document:
         """One of its conditions; empty while it has none of that type."""
-        found = self.read(kind, name, namespace).get("status", {}).get("conditions", [])
-        return next((each for each in found if each["type"] == condition), {})
+        conditions = self.read(kind, name, namespace).get("status", {}).get("conditions", [])
+        return next((each for each in conditions if each["type"] == condition), {})
 
     def _put(self, document: Document, place: str) -> Document:
         kind, metadata = document["kind"], document["metadata"]

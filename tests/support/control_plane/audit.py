@@ -1,4 +1,4 @@
-"""What the API server has noted of writes by accounts of forecaster."""
+"""Writes of forecaster's accounts in the audit log of the API server."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ CREDENTIAL = "authentication.kubernetes.io/credential-id"
 
 
 class AuditedWrite(NamedTuple):
-    """One change that was asked for."""
+    """One requested change."""
 
     at: datetime
     """When it arrived."""
     credential: str
-    """Of the token: one for each replica."""
+    """Credential of the token: one for each replica."""
     verb: str
     resource: str
     namespace: str
@@ -36,30 +36,30 @@ class AuditedWrite(NamedTuple):
 
     @property
     def min_replicas(self) -> int | None:
-        """Of a floor."""
-        found: int | None = self.body.get("spec", {}).get("minReplicas")
-        return found
+        """Value of minReplicas that a write sets."""
+        count: int | None = self.body.get("spec", {}).get("minReplicas")
+        return count
 
 
 def audited(folder: Path, resource: str, namespace: str) -> list[AuditedWrite]:
-    """In the order in which they arrived, those that were answered."""
+    """Answered writes in the order in which they arrived."""
     lines = (folder / AUDIT_LOG).read_text().splitlines()
     each = (json.loads(line) for line in lines if line.endswith("}"))
-    found = [_write(one) for one in each if one["verb"] in CHANGES and "responseStatus" in one]
-    chosen = [one for one in found if (one.resource, one.namespace) == (resource, namespace)]
-    return sorted(chosen, key=lambda one: one.at)
+    writes = [_write(event) for event in each if event["verb"] in CHANGES and "responseStatus" in event]
+    chosen = [write for write in writes if (write.resource, write.namespace) == (resource, namespace)]
+    return sorted(chosen, key=lambda write: write.at)
 
 
-def _write(one: dict[str, Any]) -> AuditedWrite:
-    about = one["objectRef"]
-    (credential,) = one["user"].get("extra", {}).get(CREDENTIAL, [""])
+def _write(event: dict[str, Any]) -> AuditedWrite:
+    about = event["objectRef"]
+    (credential,) = event["user"].get("extra", {}).get(CREDENTIAL, [""])
     return AuditedWrite(
-        datetime.fromisoformat(one["requestReceivedTimestamp"]),
+        datetime.fromisoformat(event["requestReceivedTimestamp"]),
         credential,
-        one["verb"],
+        event["verb"],
         about["resource"],
         about.get("namespace", ""),
         about.get("name", ""),
-        one["responseStatus"].get("code", 0),
-        one.get("requestObject", {}),
+        event["responseStatus"].get("code", 0),
+        event.get("requestObject", {}),
     )

@@ -1,4 +1,4 @@
-"""Certificates of a test cluster: its own authority, the front proxy's, and whatever a test asks for."""
+"""Certificates of a test cluster: its own authority, the front proxy's, and those that a test issues."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class Authority:
         until: datetime | None = None,
     ) -> KeyPair:
         """A certificate for clients and servers, written to `file`.crt and `file`.key; an old one is replaced."""
-        # Go refuses a certificate whose list of names is there and empty.
+        # Go refuses a certificate with an empty list of names.
         names = names or ("client.test",)
         leaf = self._ca.issue_cert(*names, common_name=common_name, organization_name=organization, not_after=until)
         pair = KeyPair(self._folder / f"{file}.crt", self._folder / f"{file}.key")

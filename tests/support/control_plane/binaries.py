@@ -1,4 +1,4 @@
-"""Where the programs of the control plane are; `.ci/control-plane` puts them there."""
+"""Paths of the programs of the control plane; `.ci/control-plane` puts them there."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ CORE = ("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "
 
 
 def find(name: str) -> Path | None:
-    """In the folder KUBEBUILDER_ASSETS, or in the project's cache; never on PATH, where any version may be."""
+    """Find a program in the folder KUBEBUILDER_ASSETS or the project's cache; not on PATH, which has any version."""
     for folder in (os.environ.get("KUBEBUILDER_ASSETS"), cache()):
-        found = shutil.which(name, path=str(folder)) if folder else None
-        if found:
-            return Path(found)
+        path = shutil.which(name, path=str(folder)) if folder else None
+        if path:
+            return Path(path)
     return None
 
 
@@ -24,7 +24,7 @@ def cache() -> Path:
 
 
 def why_not(*names: str) -> str:
-    """Why a control plane with these programs cannot run here, and the remedy; empty when it can."""
+    """Say why a control plane with these programs cannot run here, and the remedy; empty when it can."""
     if os.uname().sysname != "Linux":
         return "the test control plane needs Linux: its processes end with the test by a Linux call"
     absent = [name for name in names if find(name) is None]

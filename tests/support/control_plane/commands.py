@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tests.support.control_plane.authority import Authority, KeyPair
 
 SYNC_SECONDS = 1.0
-"""How often the HPA controller looks."""
+"""Seconds between two looks of the HPA controller."""
 AUDIT_LOG = "audit.log"
 POD_READY_MILLISECONDS = 500
 RESIZE_MILLISECONDS = 200
@@ -59,12 +59,12 @@ AUDIT_POLICY = {
         {"level": "None"},
     ],
 }
-"""Every request of our own accounts, as it was answered; of changes with what was sent."""
+"""Every answered request of our own accounts; changes with their bodies."""
 
 
 @dataclass(frozen=True)
 class Identities:
-    """Who signs whom."""
+    """Certificate authorities, and the identities that they sign."""
 
     authority: Authority
     front_proxy: Authority

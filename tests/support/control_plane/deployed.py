@@ -1,4 +1,4 @@
-"""What `deploy/base` makes of a cluster, with the real processes in place of its pods.
+"""`deploy/base` in a cluster, with the real processes in place of its pods.
 
 The manifests are applied as they are. Pods of kwok give the Services their endpoints; a Service's address lies in
 loopback, so the process that such a pod would run can listen there, with the rights of the account that it would have.
@@ -36,7 +36,7 @@ EXTERNAL = "v1beta1.external.metrics.k8s.io"
 
 
 class Deployed:
-    """`deploy/base`, another kustomization, or what was installed before by other means (None), in a cluster."""
+    """`deploy/base`, another kustomization, or an earlier installation by other means (None), in a cluster."""
 
     def __init__(
         self, cluster: ControlPlane, folder: Path, *, table: Path, kustomization: Path | None = ROOT / "deploy" / "base"
@@ -57,7 +57,7 @@ class Deployed:
         return self.cluster.account(name, NAMESPACE)
 
     def run_certificates(self, *options: str) -> str:
-        """What the Job runs, with its own arguments and its own rights."""
+        """Run the command of the Job, with its own arguments and its own rights."""
         job = self.cluster.api.get(f"/apis/batch/v1/namespaces/{NAMESPACE}/cronjobs/forecaster-certificates")
         container = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"][0]
         rights = f"--kubeconfig={self.account('forecaster-certificates')}"
@@ -98,14 +98,14 @@ class Deployed:
         )
         process.start()
         try:
-            wait_until(lambda: _ready(process), what="the serving process")
+            wait_until(lambda: _ready(process), goal="the serving process")
             yield process
         finally:
             process.stop()
 
     @contextmanager
     def run(self, **settings: object) -> Iterator[subprocess.Popen[bytes]]:
-        """What the Deployment's container runs, with the settings of its ConfigMap and what differs outside a pod."""
+        """Run the command of the Deployment's container, with its settings and those that differ outside a pod."""
         deployment = self.cluster.api.read("Deployment", SERVICE, NAMESPACE)["spec"]["template"]["spec"]
         (volume,) = [each["configMap"] for each in deployment["volumes"] if "configMap" in each]
         mounted = self.folder / "settings"
@@ -138,7 +138,7 @@ class Deployed:
         self.cluster.api.delete("APIService", EXTERNAL)
 
     def _until_bound(self) -> None:
-        """All that the manifests allow; a Job and a pod would come back later, we start their programs at once."""
+        """Wait for all rights of the manifests; a Job and a pod would retry later, we start their programs at once."""
         may, me, job = self.cluster.until_allowed, f"{NAMESPACE}/{SERVICE}", f"{NAMESPACE}/forecaster-certificates"
         may(me, "create", "tokenreviews.authentication.k8s.io")
         may(me, "create", "subjectaccessreviews.authorization.k8s.io")
@@ -160,7 +160,7 @@ class Deployed:
 
 
 def _ready(process: ServingProcess) -> bool:
-    """As the pod's probe asks: it has a table, and knows whom the API server sends."""
+    """Whether the pod's probe would succeed: there is a table, and the senders of the API server are known."""
     return httpx.get(f"http://{process.address}/readyz", timeout=PATIENCE).status_code == HTTPStatus.OK
 
 

@@ -22,15 +22,15 @@ OF_THE_API_SERVER = {"uid", "resourceVersion", "creationTimestamp", "generation"
 
 
 def everything(plane: ControlPlane) -> dict[str, Document]:
-    """Each object by kind, namespace and name, without status and what the API server itself writes."""
+    """Each object by kind, namespace and name, without its status and the fields that the API server itself writes."""
     listed = plane.kubectl("api-resources", "--verbs=list", "--output=name").split()
-    kinds = sorted(one for one in listed if one not in PASSING and "metrics.k8s.io" not in one)
-    found = json.loads(plane.kubectl("get", ",".join(kinds), "--all-namespaces", "--output=json"))["items"]
-    return {_key(one): _stated(one) for one in found if not _renewed_by_itself(one)}
+    kinds = sorted(kind for kind in listed if kind not in PASSING and "metrics.k8s.io" not in kind)
+    documents = json.loads(plane.kubectl("get", ",".join(kinds), "--all-namespaces", "--output=json"))["items"]
+    return {_key(document): _stated(document) for document in documents if not _renewed_by_itself(document)}
 
 
 def differences(before: dict[str, Document], after: dict[str, Document]) -> dict[str, Any]:
-    """What is gone, new or another one, by key."""
+    """Objects that are gone, new or changed, by key."""
     return {
         key: (before.get(key), after.get(key))
         for key in sorted(before.keys() | after.keys())
@@ -38,16 +38,16 @@ def differences(before: dict[str, Document], after: dict[str, Document]) -> dict
     }
 
 
-def _key(one: Document) -> str:
-    metadata = one["metadata"]
-    return f"{one['kind']} {metadata.get('namespace', '')}/{metadata['name']}"
+def _key(document: Document) -> str:
+    metadata = document["metadata"]
+    return f"{document['kind']} {metadata.get('namespace', '')}/{metadata['name']}"
 
 
-def _stated(one: Document) -> Document:
-    metadata = {key: value for key, value in one["metadata"].items() if key not in OF_THE_API_SERVER}
-    return {key: value for key, value in one.items() if key not in {"status", "metadata"}} | {"metadata": metadata}
+def _stated(document: Document) -> Document:
+    metadata = {key: value for key, value in document["metadata"].items() if key not in OF_THE_API_SERVER}
+    return {key: value for key, value in document.items() if key not in {"status", "metadata"}} | {"metadata": metadata}
 
 
-def _renewed_by_itself(one: Document) -> bool:
-    """Leases of nodes and of the API server."""
-    return bool(one["kind"] == "Lease" and one["metadata"]["namespace"].startswith("kube-"))
+def _renewed_by_itself(document: Document) -> bool:
+    """Whether an object is a Lease of a node or of the API server."""
+    return bool(document["kind"] == "Lease" and document["metadata"]["namespace"].startswith("kube-"))

@@ -67,7 +67,7 @@ def _environment(cluster: ControlPlane) -> dict[str, str]:
 
 
 def _start_operator(cluster: ControlPlane) -> int:
-    """The port on which it tells the adapter values."""
+    """Start the operator, and return the port on which it sends values to the adapter."""
     metrics, probe, values = free_ports(3)
     cluster.programs.start(
         "keda-operator",
@@ -86,7 +86,7 @@ def _start_operator(cluster: ControlPlane) -> int:
         except httpx.TransportError:
             return False
 
-    wait_until(ready, what="KEDA's operator")
+    wait_until(ready, goal="KEDA's operator")
     return values
 
 

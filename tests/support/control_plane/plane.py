@@ -90,10 +90,10 @@ class ControlPlane:
         self._wait(self._answers, "the API server")
 
     def kubectl(self, *arguments: str, given: str | None = None) -> str:
-        """What kubectl prints as the administrator; `given` is its standard input.
+        """Output of kubectl as the administrator; `given` is its standard input.
 
         Raises:
-            AssertionError: it failed, with what it said.
+            AssertionError: it failed, with its standard error.
         """
         program = find("kubectl")
         assert program, "kubectl is absent; ask binaries.why_not before starting"
@@ -105,20 +105,20 @@ class ControlPlane:
         return done.stdout
 
     def audited(self, account: str) -> list[Document]:
-        """The requests that an account of ours has made so far, as the API server's audit log has them."""
+        """Requests that one of our accounts has made so far, from the API server's audit log."""
         lines = (self.folder / commands.AUDIT_LOG).read_text(encoding="utf-8").splitlines()
         user = f"system:serviceaccount:forecaster:{account}"
-        return [one for one in map(json.loads, lines) if one["user"]["username"] == user]
+        return [event for event in map(json.loads, lines) if event["user"]["username"] == user]
 
     def install(self, definitions: Path) -> None:
         """Custom resources from a folder, ready to be used."""
         self.kubectl("apply", "--server-side", "-f", str(definitions))
 
         def established() -> bool:
-            found = self.api.get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")["items"]
-            return all(_established(each) and self._serves(each) for each in found)
+            resources = self.api.get("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")["items"]
+            return all(_established(each) and self._serves(each) for each in resources)
 
-        wait_until(established, what="the custom resources")
+        wait_until(established, goal="the custom resources")
 
     def uninstall(self, definitions: Path) -> None:
         """Takes back what `install` put there, with the objects of these kinds."""
@@ -140,7 +140,7 @@ class ControlPlane:
 
     def token(self, account: str, namespace: str = "default") -> str:
         """A token of a service account, as its pods get one; a new namespace gets its `default` a moment later."""
-        wait_until(lambda: self.api.has("ServiceAccount", account, namespace), what=f"account {namespace}/{account}")
+        wait_until(lambda: self.api.has("ServiceAccount", account, namespace), goal=f"account {namespace}/{account}")
         return self.kubectl("create", "token", account, f"--namespace={namespace}").strip()
 
     def aggregate(self, port: int, bundle: str, *, group: str = "external.metrics.k8s.io") -> str:
@@ -159,7 +159,7 @@ class ControlPlane:
             stated = self.api.condition("APIService", name, "Available").get("status") == "True"
             return stated and self.api.ask("GET", f"/apis/{group}/{version}").status_code == HTTPStatus.OK
 
-        wait_until(available, what=f"APIService {name}")
+        wait_until(available, goal=f"APIService {name}")
 
     def until_allowed(
         self, user: str, verb: str, resource: str, *, namespace: str = "", name: str = "", expected: bool = True
@@ -169,15 +169,15 @@ class ControlPlane:
         `user` is `namespace/account` or the name of a user; `resource` is `resource.group`, or a resource of the core.
         """
         plural, _, group = resource.partition(".")
-        wanted = {"verb": verb, "group": group, "resource": plural, "namespace": namespace, "name": name}
-        review = {"spec": {**_subject(user), "resourceAttributes": wanted}}
+        attributes = {"verb": verb, "group": group, "resource": plural, "namespace": namespace, "name": name}
+        review = {"spec": {**_subject(user), "resourceAttributes": attributes}}
         kind = {"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview"}
 
         def allowed() -> bool:
             answer = self.api.ask("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", {**kind, **review})
             return bool(answer.json()["status"]["allowed"]) is expected
 
-        wait_until(allowed, what=f"the right of {user} to {verb} {resource}")
+        wait_until(allowed, goal=f"the right of {user} to {verb} {resource}")
 
     def _start(self) -> None:
         programs, ports = self.programs, self._ports
@@ -226,12 +226,12 @@ class ControlPlane:
         nodes = self.api.get("/api/v1/nodes")["items"]
         return all(map(_schedulable, nodes)) and self.api.has("ServiceAccount", "default")
 
-    def _wait(self, happened: Any, what: str) -> None:
+    def _wait(self, happened: Any, goal: str) -> None:
         def checked() -> bool:
             self.programs.check()
             return bool(happened())
 
-        wait_until(checked, what=what)
+        wait_until(checked, goal=goal)
 
     def _serves(self, definition: Document) -> bool:
         """A moment after it is established."""

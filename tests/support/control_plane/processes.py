@@ -48,7 +48,7 @@ class Programs:
             )
 
     def log(self, name: str) -> Path:
-        """What the program says."""
+        """Log of the program."""
         return self._folder / "logs" / f"{name}.log"
 
     def pid(self, name: str) -> int:
@@ -73,7 +73,7 @@ class Programs:
 
     @contextmanager
     def away(self, name: str) -> Iterator[None]:
-        """A program is stopped, and started again as it was."""
+        """Stop a program within this block, and start it again with its old arguments."""
         self.stop(name)
         try:
             yield
@@ -90,7 +90,7 @@ class Programs:
             os.kill(self.pid(name), signal.SIGCONT)
 
     def stop_all(self) -> None:
-        """All are asked at once; the first that was started, which keeps the data, is asked last."""
+        """Stop all programs at once, but the first that was started, which keeps the data, last."""
         for process in reversed(list(self._running.values())[1:]):
             process.terminate()
         for name in reversed(list(self._running)):

@@ -13,9 +13,9 @@ CPU_REQUEST = "100m"
 
 
 class Replicas(NamedTuple):
-    """Pods of a Deployment: asked for, and ready."""
+    """Pods of a Deployment: desired, and ready."""
 
-    wanted: int
+    desired: int
     ready: int
 
 
@@ -39,9 +39,9 @@ def deployment(name: str, count: int, *, annotations: Mapping[str, str] | None =
 
 
 def replicas(api: Api, name: str, namespace: str = "default") -> Replicas:
-    """How many there are now."""
-    found = api.read("Deployment", name, namespace)
-    return Replicas(found["spec"]["replicas"], found.get("status", {}).get("readyReplicas", 0))
+    """Number of desired and of ready pods now."""
+    deployment_ = api.read("Deployment", name, namespace)
+    return Replicas(deployment_["spec"]["replicas"], deployment_.get("status", {}).get("readyReplicas", 0))
 
 
 def external_hpa(

@@ -21,9 +21,9 @@ from forecaster.domain.policy import Policy
 from forecaster.kube.client import ApiError, UnreachableError
 from forecaster.resources.neighbours import Neighbours, ScaledObject
 from tests.support.autoscalers import OWNER, FakeAutoscalers, live_hpa
+from tests.support.decided_records import RecordPublisher
 from tests.support.fences import Fence, Log
 from tests.support.recommendations import NOON, SAID, recommendation, signal_view
-from tests.support.told import RecordPublisher
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,9 +17,9 @@ from forecaster.kube.client import ApiError
 from forecaster.publish.publisher import offered_cycle
 from forecaster.resources.objects import PolicyResource
 from forecaster.resources.policy_status import PolicyStatus
+from tests.support.decided_records import decided_fleet
 from tests.support.fences import Fence, Log
 from tests.support.recommendations import NOON, recommendation
-from tests.support.told import told
 
 WEB, API = (WorkloadId("shop", "Deployment", name) for name in ("web", "api"))
 
@@ -71,7 +71,7 @@ class Stage:
         for id_ in workloads:
             self.policies.of(id_)
         rows = [recommendation(id_, at=NOON) for id_ in workloads]
-        self.writer.receive(offered_cycle(NOON, told(rows, NOON), [Policy()] * len(rows)))
+        self.writer.receive(offered_cycle(NOON, decided_fleet(rows, NOON), [Policy()] * len(rows)))
         before = len(self.written)
         if self.writer.sender.sending:
             self.writer.sender.step()

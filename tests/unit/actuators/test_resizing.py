@@ -24,9 +24,9 @@ from forecaster.resources.neighbours import Neighbours
 from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements
 from forecaster.vertical.cluster_rules.resize import ResizeStatus
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER
+from tests.support.decided_records import RecordPublisher
 from tests.support.fences import Fence, Log
 from tests.support.recommendations import NOON, recommendation
-from tests.support.told import RecordPublisher
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -26,12 +26,12 @@ from forecaster.domain.policy import Policy
 from forecaster.kube.objects import HorizontalPodAutoscaler
 from forecaster.resources.neighbours import Neighbours
 from tests.support.autoscalers import FakeAutoscalers, live_hpa
+from tests.support.decided_records import RecordPublisher
 from tests.support.fake_api_server import FakeApiServer
 from tests.support.fences import Fence, Log
 from tests.support.hands import Hands, object_of, path_of
 from tests.support.recommendations import NOON, recommendation, signal_view
 from tests.support.scales import FakeScales, live_scale_of
-from tests.support.told import RecordPublisher
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,7 +92,7 @@ class World:
 
     @property
     def count(self) -> int:
-        live = self.cluster.one() if self.mode == "scale" else self.cluster.only()
+        live = self.cluster.workload() if self.mode == "scale" else self.cluster.only()
         return int(live.replicas if self.mode == "scale" else live.min_replicas)
 
     def cycle(self, forecast: int | None, reactive: int | None = 3) -> Effected:
@@ -243,11 +243,11 @@ def test_another_mode_gives_the_owners_value_back_while_a_workload_is_held() -> 
     world.cycle(8)
     world.health = BAD["3 pods restarted, 0 had before"]
     world.cycle(8, reactive=5)
-    scale = world.cluster.one()
+    scale = world.cluster.workload()
     assert (scale.replicas, scale.before, isinstance(scale.watch, Rollback)) == (5, 3, True)
     world.restart("publish")
     assert world.cycle(8).writes == {("restore", "written"): 1}
-    scale = world.cluster.one()
+    scale = world.cluster.workload()
     assert (scale.replicas, scale.before, scale.watch, scale.marked) == (3, None, None, False)
 
 

@@ -21,12 +21,12 @@ from forecaster.domain.policy import Policy
 from forecaster.resources.neighbours import SCALED_OBJECTS, VPAS, Neighbours, ScaledObject, VpaNeighbour
 from forecaster.sources.live_objects import BUILT_IN_KINDS
 from tests.support.autoscalers import live_hpa
+from tests.support.decided_records import RecordPublisher
 from tests.support.fake_api_server import FakeApiServer
 from tests.support.fences import Fence, Log
 from tests.support.hands import Hands, object_of, owner_sets, path_of, value_of
 from tests.support.recommendations import NOON, recommendation, signal_view
 from tests.support.scales import FakeScales, live_scale_of
-from tests.support.told import RecordPublisher
 
 if TYPE_CHECKING:
     from forecaster.domain.report import Effected
@@ -55,7 +55,7 @@ class Replica:
 
     def cycle(self, forecast: int | None = 7, *, reactive: int = 3) -> Effected:
         reason = Reason.FORECAST if forecast else Reason.NO_DATA
-        count = self.cluster.one().replicas
+        count = self.cluster.workload().replicas
         record = recommendation(live_scale_of().id, at=self.now, now=count, replicas=forecast, reason=reason)
         view = replace(signal_view("cpu", self.now), reactive_replicas=reactive)
         self.publisher.publish(self.now, [replace(record, signals=(view,), clamps=())])
@@ -71,7 +71,7 @@ def replica() -> Replica:
 
 def test_a_count_is_raised_and_the_owners_kept_and_each_write_is_noted_first(replica: Replica) -> None:
     assert replica.cycle(6).writes == {("raise", "written"): 1}
-    scale = replica.cluster.one()
+    scale = replica.cluster.workload()
     assert (scale.replicas, scale.before, scale.marked) == (6, 3, True)
     ((event, facts),) = replica.log.lines
     assert (event, replica.log.sent) == ("cluster_write", [0])
@@ -89,19 +89,19 @@ def test_only_what_may_have_to_change_is_looked_at(replica: Replica) -> None:
 def test_what_its_owner_stops_meanwhile_is_woken_up_by_nothing(replica: Replica) -> None:
     replica.cycle(6)
     replica.cluster.owner_sets(0)
-    back = undone(replica.cluster.one(), "released by command")
+    back = undone(replica.cluster.workload(), "released by command")
     assert back is not None
     assert (back.change, back.replicas) == (Change.FORGET, 0)
     assert replica.cycle(6).writes == {("yield", "written"): 1}
     assert replica.cycle(6).writes == {}
-    assert replica.cluster.one().replicas == 0
+    assert replica.cluster.workload().replicas == 0
 
 
 def test_before_anything_is_offered_nothing_is_undone(replica: Replica) -> None:
     replica.cycle(6)
     other = Replica(replica.cluster)
     assert other.actuator.act(NOON).writes == {}
-    assert replica.cluster.one().replicas == 6
+    assert replica.cluster.workload().replicas == 6
 
 
 def test_offers_of_another_cycle_are_not_acted_on(replica: Replica) -> None:
@@ -156,10 +156,10 @@ def test_a_count_of_ours_stays_while_a_vpa_writes_requests_and_is_left_to_a_scal
     replica.cycle(6)
     replica.beside = Neighbours(vpas=[VpaNeighbour("web", WEB, "Auto", {})])
     assert replica.cycle(8).writes == {}
-    assert (replica.cluster.one().replicas, replica.cluster.one().before) == (6, 3)
+    assert (replica.cluster.workload().replicas, replica.cluster.workload().before) == (6, 3)
     replica.beside = Neighbours(scaled_objects=[ScaledObject("web", WEB, "")])
     assert replica.cycle(8).writes == {("forget", "written"): 1}
-    assert (replica.cluster.one().replicas, replica.cluster.one().before) == (6, None)
+    assert (replica.cluster.workload().replicas, replica.cluster.workload().before) == (6, None)
 
 
 def test_another_mode_brings_the_owners_count_back(replica: Replica) -> None:
@@ -168,7 +168,7 @@ def test_another_mode_brings_the_owners_count_back(replica: Replica) -> None:
     other.now = replica.now
     for _ in range(5):
         other.cycle(6)
-    scale = replica.cluster.one()
+    scale = replica.cluster.workload()
     assert (scale.replicas, scale.before, scale.marked) == (3, None, False)
 
 
@@ -180,28 +180,28 @@ def test_leaving_the_mode_takes_away_nothing_that_the_measured_demand_needs(repl
     other.now = replica.now
     for _ in range(20):
         other.cycle(9, reactive=5)
-    assert (replica.cluster.one().replicas, replica.cluster.one().before) == (5, 3)
+    assert (replica.cluster.workload().replicas, replica.cluster.workload().before) == (5, 3)
     assert [refusal.code for refusal in other.actuator.writer.lasting.values()] == []
     other.cycle(None)
-    assert replica.cluster.one().replicas == 5  # unknown demand lowers nothing
+    assert replica.cluster.workload().replicas == 5  # unknown demand lowers nothing
     for _ in range(20):
         other.cycle(9, reactive=1)
-    assert (replica.cluster.one().replicas, replica.cluster.one().marked) == (3, False)
+    assert (replica.cluster.workload().replicas, replica.cluster.workload().marked) == (3, False)
 
 
 def test_a_fail_over_of_a_region_is_answered_in_one_cycle(replica: Replica) -> None:
     """Limits of a cycle ration forecasts, not measured demand."""
     replica.cycle(20, reactive=20)
-    assert replica.cluster.one().replicas == 20
+    assert replica.cluster.workload().replicas == 20
 
 
 def test_a_write_that_was_cut_off_after_the_owners_count_was_kept_is_finished(replica: Replica) -> None:
     replica.cluster.dies = True
     replica.cycle(6)
-    assert (replica.cluster.one().replicas, replica.cluster.one().before) == (3, 3)
+    assert (replica.cluster.workload().replicas, replica.cluster.workload().before) == (3, 3)
     replica.cluster.dies = False
     replica.cycle(6)
-    assert (replica.cluster.one().replicas, replica.cluster.one().before) == (6, 3)
+    assert (replica.cluster.workload().replicas, replica.cluster.workload().before) == (6, 3)
 
 
 def test_what_measured_demand_raises_while_another_writers_count_stands_is_lowered_by_nothing() -> None:

@@ -26,8 +26,8 @@ from forecaster.kube.client import ApiError
 from forecaster.publish.publisher import OfferedCycle, offered_cycle
 from forecaster.resources.objects import AutoscalerResource
 from forecaster.resources.status import AutoscalerStatus
+from tests.support.decided_records import decided_fleet
 from tests.support.recommendations import NOON, ahead, recommendation
-from tests.support.told import told
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -116,7 +116,7 @@ def resource(id_: WorkloadId) -> AutoscalerResource:
 def cycle_of(replicas: int, seconds: float) -> OfferedCycle:
     at = NOON + timedelta(seconds=seconds)
     rows = [recommendation(WEB, at=at, replicas=replicas), recommendation(API, at=at, replicas=4)]
-    return offered_cycle(at, told(rows, at), [Policy(mode="publish")] * 2)
+    return offered_cycle(at, decided_fleet(rows, at), [Policy(mode="publish")] * 2)
 
 
 def test_a_status_is_written_once_and_again_when_it_is_another_one() -> None:
@@ -171,7 +171,7 @@ def test_a_change_is_written_before_the_amounts_of_a_fleet() -> None:
         at = NOON + timedelta(seconds=stage.now)
         rows = [recommendation(id_, at=at, replicas=replicas if id_ == WEB else 4) for id_ in fleet]
         rows = [replace(row, signals=(replace(row.signals[0], forecast=peak(at, stage.now)),)) for row in rows]
-        stage.writer.sender.send(stage.writer.due(offered_cycle(at, told(rows, at), [Policy()] * len(fleet))))
+        stage.writer.sender.send(stage.writer.due(offered_cycle(at, decided_fleet(rows, at), [Policy()] * len(fleet))))
         return stage.cluster.names()
 
     assert [len(cycle(5)) for _ in range(2)] == [MAX_WRITES, 101]
@@ -186,7 +186,7 @@ def test_statuses_of_one_namespace_that_always_change_keep_no_other_waiting() ->
         stage.now += 60.0
         at = NOON + timedelta(seconds=stage.now)
         rows = [recommendation(id_, at=at, replicas=web if id_ == WEB else int(stage.now)) for id_ in fleet]
-        stage.writer.sender.send(stage.writer.due(offered_cycle(at, told(rows, at), [Policy()] * len(fleet))))
+        stage.writer.sender.send(stage.writer.due(offered_cycle(at, decided_fleet(rows, at), [Policy()] * len(fleet))))
         return stage.cluster.names()
 
     assert "web" in cycle(5)

@@ -161,7 +161,7 @@ def test_each_signal_of_errors_is_asked_once_a_cycle() -> None:
     health = WorkloadHealth(None, source, parse(SETTINGS, "test").policies, structlog.get_logger())
     for at in (NOW, NOW, NOW + timedelta(minutes=1)):
         health({WEB: SINCE}, at)
-    assert [question.signal for question in source.asked] == [HTTP, HTTP]
+    assert [question.signal for question in source.questions] == [HTTP, HTTP]
 
 
 class TestSettings:

@@ -24,7 +24,7 @@ from forecaster.sources.factory import source_of
 from forecaster.sources.recorded import Recording
 from forecaster.store.history import HistoryStore
 from forecaster.store.snapshot import Snapshots
-from tests.support.told import record_publisher
+from tests.support.decided_records import record_publisher
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -19,9 +19,9 @@ from forecaster.publish.table_file import TableFile
 from forecaster.serving.app import create_app
 from tests.support.api_objects import ScriptedServer, page, refusal
 from tests.support.asgi import Client
+from tests.support.decided_records import RecordPublisher
 from tests.support.objects import vpa
 from tests.support.recommendations import NOON, recommendation
-from tests.support.told import RecordPublisher
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def listed(*answers: RawAnswer | Exception) -> TextsBeside:
     before = look.latest
     with closing(look):
         look.start()
-        wait_until(lambda: look.latest is not before, what="the first list")
+        wait_until(lambda: look.latest is not before, goal="the first list")
     assert not server.script.answers
     return look.latest
 

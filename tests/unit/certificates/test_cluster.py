@@ -22,7 +22,7 @@ from forecaster.certificates.renew import (
 from forecaster.kube.client import ApiClient
 from forecaster.kube.config import ClientConfig
 from tests.support.control_plane.authority import Authority
-from tests.support.http_server import Asked, Reply, Server
+from tests.support.http_server import HttpRequest, Reply, Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -50,7 +50,7 @@ class Objects:
         self.server = Server(self.respond, tls=tls)
         self.config = ClientConfig(self.server.url, ca_file=str(authority.certificate), authorization="Bearer mine")
 
-    def respond(self, request: Asked) -> Reply:
+    def respond(self, request: HttpRequest) -> Reply:
         if self.refusal:
             return Reply(self.refusal, b'{"message":"the object has been modified"}')
         if request.path not in self.found:

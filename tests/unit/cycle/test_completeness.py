@@ -11,7 +11,7 @@ from forecaster.domain.signal import CPU
 from forecaster.domain.window import MINUTE, Gap
 from forecaster.domain.workload import WorkloadId
 from tests.support.builders import NOON, after, workload
-from tests.support.fakes import CycleOnFakes, Load, Question, kept, load, named, steady
+from tests.support.fakes import CycleOnFakes, Load, Question, load, named, steady, stored_values
 
 WEB = workload("web").id
 
@@ -46,7 +46,7 @@ class TestPartialAnswer:
     def test_is_not_learned(self) -> None:
         stage = with_partial_answers(3)
         stage.run_minutes(0, 3)
-        known = kept(stage.history, CPU, WEB)[-4:]
+        known = stored_values(stage.history, CPU, WEB)[-4:]
         assert known[:3] == [2.0, 2.0, 2.0]
         assert np.isnan(known[3])
 
@@ -55,8 +55,8 @@ class TestPartialAnswer:
         stage.run_minutes(0, 3)
         stage.source.partial.clear()
         stage.run_minutes(4, 4)
-        assert Question(CPU, after(3), after(3), MINUTE) in stage.source.asked
-        assert kept(stage.history, CPU, WEB)[-5:] == [2.0] * 5
+        assert Question(CPU, after(3), after(3), MINUTE) in stage.source.questions
+        assert stored_values(stage.history, CPU, WEB)[-5:] == [2.0] * 5
 
     @pytest.mark.parametrize("spare", [1024, 0], ids=["of a few", "of most of a large fleet"])
     def test_that_lacks_whole_workloads_is_asked_again_too(self, spare: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,7 +68,7 @@ class TestPartialAnswer:
         stage.run_minutes(4, 5)
         stage.source.mute.clear()
         stage.run_minutes(6, 6)
-        assert kept(stage.history, CPU, WEB)[-7:-1] == [2.0] * 6
+        assert stored_values(stage.history, CPU, WEB)[-7:-1] == [2.0] * 6
 
     def test_of_nobody_for_an_hour_and_a_half_is_asked_again_too(self) -> None:
         """An agent that could not write sends its backlog some minutes after the newest samples."""
@@ -79,15 +79,15 @@ class TestPartialAnswer:
         stage.run_minutes(4, 97)
         stage.source.unwritten.clear()
         stage.run_minutes(98, 105)
-        assert kept(stage.history, CPU, WEB)[-102:] == [2.0] * 102
+        assert stored_values(stage.history, CPU, WEB)[-102:] == [2.0] * 102
 
     def test_of_half_an_hour_is_asked_again_as_one_span_when_answers_are_whole(self) -> None:
         stage = with_partial_answers(*range(1, 31))
         stage.run_minutes(0, 30)
         stage.source.partial.clear()
         stage.run_minutes(31, 31)
-        assert Question(CPU, after(1), after(30), MINUTE) in stage.source.asked
-        assert kept(stage.history, CPU, WEB)[-32:] == [2.0] * 32
+        assert Question(CPU, after(1), after(30), MINUTE) in stage.source.questions
+        assert stored_values(stage.history, CPU, WEB)[-32:] == [2.0] * 32
 
 
 class TestAgain:
@@ -137,7 +137,7 @@ def test_a_glitch_is_neither_acted_on_nor_learned() -> None:
     stage.source.loads[0].demand[CPU] = steady(8000.0)
     outcome = stage.run_minutes(4, 4)[0]
     assert named(outcome, "web").recommended_replicas == 4
-    assert np.isnan(kept(stage.history, CPU, WEB)[-1])
+    assert np.isnan(stored_values(stage.history, CPU, WEB)[-1])
     assert "cpu of shop/web: 8000 is more than its pods can use (32)" in outcome.report.failures
     assert outcome.report.incomplete == {("cpu", "beyond-limit"): 1}
 

@@ -16,8 +16,8 @@ from forecaster.domain.workload import NamedContainer, Resources, Target, Target
 from forecaster.publish.table_file import TableFile
 from forecaster.store.history import HistorySettings
 from tests.support.builders import NOON, hpa, minutes, policy, workload
+from tests.support.decided_records import RecordPublisher
 from tests.support.fakes import CycleOnFakes, Load, steady
-from tests.support.told import RecordPublisher
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

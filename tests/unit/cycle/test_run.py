@@ -27,7 +27,7 @@ from forecaster.kube.client import ApiError
 from forecaster.store.history import HistorySettings
 from forecaster.vertical.sizing.memory import OOM_RAISE
 from tests.support.builders import GIB, NOON, after, minutes, workload
-from tests.support.fakes import CycleOnFakes, Load, kept, load, named, nobody_answers, steady
+from tests.support.fakes import CycleOnFakes, Load, load, named, nobody_answers, steady, stored_values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -92,23 +92,23 @@ class TestQuiet:
     def test_first_cycle_fills_the_history_minutes_before_weeks(self) -> None:
         stage = CycleOnFakes(load())
         stage.run()
-        steps = [question.step for question in stage.source.asked]
+        steps = [question.step for question in stage.source.questions]
         assert steps == sorted(steps)
         assert set(steps) == {MINUTE, FIVE_MINUTES}
-        assert not np.isnan(kept(stage.history, CPU, WEB)).any()
+        assert not np.isnan(stored_values(stage.history, CPU, WEB)).any()
 
     def test_second_cycle_asks_each_signal_for_the_newest_minute_alone(self) -> None:
         stage = CycleOnFakes(load())
         stage.run()
         stage.run(after(1))
-        assert {(question.signal, question.start, question.end) for question in stage.source.asked} == {
+        assert {(question.signal, question.start, question.end) for question in stage.source.questions} == {
             (signal, after(1), after(1)) for signal in DEMAND
         }
 
     def test_cycle_never_asks_for_single_workloads(self) -> None:
         few, many = CycleOnFakes(load()), CycleOnFakes(*(load(f"web-{i}") for i in range(20)))
         few.run(), many.run()
-        assert few.source.asked == many.source.asked
+        assert few.source.questions == many.source.questions
 
     def test_newest_minute_reaches_the_decision(self) -> None:
         jump = Load(workload(), {CPU: lambda at: 4.0 if at > NOON else 2.0})
@@ -187,7 +187,7 @@ class TestSourceDown:
         stage.run()
         stage.source.refuses = dict.fromkeys(DEMAND, nobody_answers())
         outcome = stage.run(after(1))
-        assert len(stage.source.asked) == 1
+        assert len(stage.source.questions) == 1
         assert outcome.report.failures == (str(nobody_answers()),)
 
     @pytest.mark.parametrize("outage", [1, 4, 30, 200])
@@ -200,7 +200,7 @@ class TestSourceDown:
         disturbed.source.down = None
         disturbed.run(after(outage + 1))
         calm.run(after(outage + 1))
-        assert kept(disturbed.history, CPU, WEB) == kept(calm.history, CPU, WEB)
+        assert stored_values(disturbed.history, CPU, WEB) == stored_values(calm.history, CPU, WEB)
         for step in (MINUTE, FIVE_MINUTES):
             both = [stage.history.window(CPU, step).values for stage in (disturbed, calm)]
             np.testing.assert_allclose(both[0], both[1], rtol=1e-6)
@@ -230,7 +230,7 @@ class TestSignalRefused:
         stage.source.refuses = {MEMORY: SourceRefused("memory: parse error at char 7")}
         outcome = stage.run(after(1))
         assert outcome.report.failures == ("memory: parse error at char 7",)
-        assert {question.signal for question in stage.source.asked} == set(DEMAND)
+        assert {question.signal for question in stage.source.questions} == set(DEMAND)
         assert reasons(outcome) == {Reason.REACTIVE}
 
     def test_is_asked_again_until_it_answers(self) -> None:
@@ -240,9 +240,9 @@ class TestSignalRefused:
         stage.run_minutes(1, 3)
         stage.source.refuses = {}
         stage.run(after(4))
-        memory = [question for question in stage.source.asked if question.signal == MEMORY]
+        memory = [question for question in stage.source.questions if question.signal == MEMORY]
         assert [(question.start, question.end) for question in memory] == [(after(1), after(4))]
-        assert not np.isnan(kept(stage.history, MEMORY, WEB)).any()
+        assert not np.isnan(stored_values(stage.history, MEMORY, WEB)).any()
 
 
 class TestSeries:
@@ -417,7 +417,7 @@ class TestKeeping:
         assert named(back, "web").recommended_replicas == named(settled, "web").recommended_replicas == 6
         assert named(back, "web").signals[0].measured_at == after(1)
         assert settled.report.failures == ()
-        assert not np.isnan(kept(stage.history, CPU, WEB)).any()
+        assert not np.isnan(stored_values(stage.history, CPU, WEB)).any()
 
     def test_a_clock_that_is_set_back_costs_no_forecast(self) -> None:
         """Models forecast a window before the last one without a new fit."""

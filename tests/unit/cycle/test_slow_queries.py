@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from forecaster.cycle.run import Outcome
-    from tests.support.http_server import Asked
+    from tests.support.http_server import HttpRequest
 
 TIME_OUT = 1.0
 """Seconds; an answer that is not delayed comes sooner, even while other tests run."""
@@ -57,7 +57,7 @@ class Stage:
         self.asked.clear()
         return self.cycles.cycle.run(self.now + minute * MINUTE)
 
-    def _respond(self, query: Asked) -> Reply:
+    def _respond(self, query: HttpRequest) -> Reply:
         name = self._names.get(query.form["query"], "")
         self.asked.append(name)
         self.seconds += self.answer_takes

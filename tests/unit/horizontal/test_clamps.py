@@ -24,12 +24,12 @@ REPAIR = ScheduledEvent(name="repair", freeze=True, start=after(-5), end=after(6
 
 class TestSurge:
     def test_a_forecast_moves_no_further_than_its_radius(self) -> None:
-        record = decided(outlooks(cpu=10.0, cpu_ahead=50.0), of=workload(replicas=20), under=policy(surge=0.5))
+        record = decided(outlooks(cpu=10.0, cpu_ahead=50.0), workload=workload(replicas=20), under=policy(surge=0.5))
         assert record.recommended_replicas == 30
         assert [clamp.rule for clamp in record.clamps] == ["forecast", "blast radius"]
 
     def test_what_is_measured_is_not_bounded(self) -> None:
-        record = decided(outlooks(cpu=25.0, cpu_ahead=50.0), of=workload(replicas=20), under=policy(surge=0.5))
+        record = decided(outlooks(cpu=25.0, cpu_ahead=50.0), workload=workload(replicas=20), under=policy(surge=0.5))
         assert record.recommended_replicas == 50
 
     def test_four_pods_are_always_allowed(self) -> None:
@@ -37,12 +37,12 @@ class TestSurge:
         assert within_radius(*counts) == 6
 
     def test_a_forecast_that_keeps_some_of_what_measured_demand_gives_back_is_not_held_at_the_radius(self) -> None:
-        record = decided(outlooks(cpu=2.0, cpu_ahead=3.0), of=workload(replicas=20), under=policy(surge=0.5))
+        record = decided(outlooks(cpu=2.0, cpu_ahead=3.0), workload=workload(replicas=20), under=policy(surge=0.5))
         assert record.recommended_replicas == 6
 
     def test_a_forecast_below_a_burst_does_not_hold_the_count_below_both(self) -> None:
         forecasts = outlooks(cpu=40.0, cpu_ahead=35.0)
-        record = decided(forecasts, of=workload(replicas=20), under=policy(surge=0.1, scale_in_by_forecast=True))
+        record = decided(forecasts, workload=workload(replicas=20), under=policy(surge=0.1, scale_in_by_forecast=True))
         assert record.recommended_replicas == 70
 
 
@@ -177,7 +177,7 @@ class TestMaximaOfEvents:
         """Ten pods were recommended two minutes ago; the event removes none before the window is over."""
         under = policy(events=(self.NIGHT,), lead_time="3m", scale_down_stabilization="5m")
         before = recommended_before((10, 2))
-        record = decided(outlooks(cpu=2.0, cpu_ahead=5.0), of=workload(replicas=10), under=under, state=before)
+        record = decided(outlooks(cpu=2.0, cpu_ahead=5.0), workload=workload(replicas=10), under=under, state=before)
         assert record.recommended_replicas == 10
         assert [clamp.rule for clamp in record.clamps] == ["forecast", "event maximum", "stabilization"]
 
@@ -196,15 +196,15 @@ class TestWorth:
 
     def test_gives_back_what_neither_load_nor_forecast_needs(self) -> None:
         under = policy(sizing="newsvendor", scale_in_by_forecast=True)
-        record = decided(self.forecasts(1.2, (1.0, 1.2, 1.6)), of=workload(replicas=8), under=under)
+        record = decided(self.forecasts(1.2, (1.0, 1.2, 1.6)), workload=workload(replicas=8), under=under)
         assert record.recommended_replicas == 2
         assert "each pod is expected to be used for 10% or more" in record.clamps[0].why
 
     def test_keeps_a_pod_that_is_there_and_still_of_some_use(self) -> None:
         under = policy(sizing="newsvendor", scale_in_by_forecast=True)
         peaks = (1.0, 1.2, 2.3)
-        assert decided(self.forecasts(1.2, peaks), of=workload(replicas=2), under=under).recommended_replicas == 2
-        assert decided(self.forecasts(1.2, peaks), of=workload(replicas=3), under=under).recommended_replicas == 3
+        assert decided(self.forecasts(1.2, peaks), workload=workload(replicas=2), under=under).recommended_replicas == 2
+        assert decided(self.forecasts(1.2, peaks), workload=workload(replicas=3), under=under).recommended_replicas == 3
 
     def test_goes_beyond_full_pods(self) -> None:
         under = policy(sizing="newsvendor", scale_in_by_forecast=True)
@@ -214,12 +214,12 @@ class TestWorth:
         under = policy(sizing="newsvendor", scale_in_by_forecast=True, min_replicas=0)
         coming, nothing = (self.forecasts(0.0, peaks, "requests") for peaks in ((2.0, 3.0, 4.0), (0.0, 0.0, 0.0)))
         asleep, awake = (workload(replicas=count, autoscaler=hpa(EACH_ONE)) for count in (0, 2))
-        assert decided(coming, of=asleep, under=under).recommended_replicas >= 3
-        assert decided(nothing, of=awake, under=under).recommended_replicas == 0
+        assert decided(coming, workload=asleep, under=under).recommended_replicas >= 3
+        assert decided(nothing, workload=awake, under=under).recommended_replicas == 0
 
     def test_stays_asleep_where_only_one_quantile_is_known(self) -> None:
         under = policy(sizing="newsvendor", scale_in_by_forecast=True, min_replicas=0)
         asleep = workload(replicas=0, autoscaler=hpa(EACH_ONE))
-        record = decided(outlooks(requests=0.0, requests_ahead=2.0), of=asleep, under=under)
+        record = decided(outlooks(requests=0.0, requests_ahead=2.0), workload=asleep, under=under)
         assert isinstance(record.replicas, Hold)
         assert "no pod is requested" in record.replicas.message

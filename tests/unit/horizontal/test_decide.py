@@ -63,36 +63,42 @@ class TestForecast:
         assert NO_FORECAST.note in record.replicas.message
 
     def test_of_one_signal_is_enough_to_raise(self) -> None:
-        record = decided(outlooks(cpu=2.0, memory=2.0, memory_ahead=3.0), of=BOTH)
+        record = decided(outlooks(cpu=2.0, memory=2.0, memory_ahead=3.0), workload=BOTH)
         assert scaled(record) == (6, Reason.FORECAST)
 
     def test_lowers_only_the_signals_that_have_one(self) -> None:
         """CPU asks for 8 and is forecast to ask for 2; memory asks for 6 and has no forecast."""
         forecasts = outlooks(cpu=4.0, cpu_ahead=1.0, memory=3.0, memory_ahead=NO_FORECAST)
-        assert scaled(decided(forecasts, of=BOTH, under=policy(scale_in_by_forecast=True))) == (6, Reason.FORECAST)
+        assert scaled(decided(forecasts, workload=BOTH, under=policy(scale_in_by_forecast=True))) == (
+            6,
+            Reason.FORECAST,
+        )
 
     def test_lowers_nothing_while_a_signal_is_missing(self) -> None:
         forecasts = outlooks(cpu=4.0, cpu_ahead=1.0, memory=NO_SAMPLE)
-        assert scaled(decided(forecasts, of=BOTH, under=policy(scale_in_by_forecast=True))) == (8, Reason.REACTIVE)
+        assert scaled(decided(forecasts, workload=BOTH, under=policy(scale_in_by_forecast=True))) == (
+            8,
+            Reason.REACTIVE,
+        )
 
 
 class TestMissingSignal:
     def test_blocks_going_down(self) -> None:
-        assert held(decided(outlooks(cpu=1.0, memory=NO_SAMPLE), of=BOTH)) is Reason.NO_DATA
+        assert held(decided(outlooks(cpu=1.0, memory=NO_SAMPLE), workload=BOTH)) is Reason.NO_DATA
 
     def test_that_is_stale_is_called_so(self) -> None:
-        assert held(decided(outlooks(cpu=1.0, memory=STALE), of=BOTH)) is Reason.STALE
+        assert held(decided(outlooks(cpu=1.0, memory=STALE), workload=BOTH)) is Reason.STALE
 
     def test_does_not_block_going_up(self) -> None:
-        assert scaled(decided(outlooks(cpu=3.0, memory=NO_SAMPLE), of=BOTH)) == (6, Reason.FALLBACK)
+        assert scaled(decided(outlooks(cpu=3.0, memory=NO_SAMPLE), workload=BOTH)) == (6, Reason.FALLBACK)
 
     def test_does_not_block_going_up_by_forecast(self) -> None:
-        record = decided(outlooks(cpu=1.0, cpu_ahead=3.0, memory=NO_SAMPLE), of=BOTH)
+        record = decided(outlooks(cpu=1.0, cpu_ahead=3.0, memory=NO_SAMPLE), workload=BOTH)
         assert scaled(record) == (6, Reason.FORECAST)
 
     def test_does_not_count_its_own_old_forecast(self) -> None:
         forecasts = outlooks(cpu=2.0, cpu_ahead=2.0, memory=STALE, memory_ahead=4.0)
-        assert scaled(decided(forecasts, of=BOTH)) == (4, Reason.REACTIVE)
+        assert scaled(decided(forecasts, workload=BOTH)) == (4, Reason.REACTIVE)
 
 
 PART = Measured(1.0, NOON, "6 of 10 ready pods have samples")
@@ -145,41 +151,44 @@ class TestHold:
         assert held(decided(forecasts)) is reason
 
     def test_at_zero_replicas(self) -> None:
-        assert held(decided(outlooks(cpu=3.0), of=workload(replicas=0))) is Reason.NO_REPLICAS
+        assert held(decided(outlooks(cpu=3.0), workload=workload(replicas=0))) is Reason.NO_REPLICAS
 
     def test_at_zero_by_its_own_hpa_until_a_forecast_asks_for_pods(self) -> None:
         """The HPA has minReplicas 0 and a target of fifty requests a pod, which are measured without pods."""
         asleep = workload(replicas=0, autoscaler=hpa(RATE, lowest=0))
         by_rate = policy(requests_metric="http_requests")
-        woken = decided(outlooks(requests=0.0, requests_ahead=120.0), of=asleep, under=by_rate)
+        woken = decided(outlooks(requests=0.0, requests_ahead=120.0), workload=asleep, under=by_rate)
         assert scaled(woken) == (3, Reason.FORECAST)
         assert woken.replicas.message.endswith("; it wakes the workload, which is at zero")
-        quiet = decided(outlooks(requests=0.0, requests_ahead=0.0), of=asleep, under=by_rate)
+        quiet = decided(outlooks(requests=0.0, requests_ahead=0.0), workload=asleep, under=by_rate)
         assert held(quiet) is Reason.NO_REPLICAS
 
     @pytest.mark.parametrize("lowest", [1, 2])
     def test_at_zero_by_a_person_whatever_a_forecast_asks(self, lowest: int) -> None:
         asleep = workload(replicas=0, autoscaler=hpa(RATE, lowest=lowest))
         forecasts = outlooks(requests=0.0, requests_ahead=120.0)
-        assert held(decided(forecasts, of=asleep, under=policy(requests_metric="http_requests"))) is Reason.NO_REPLICAS
+        assert (
+            held(decided(forecasts, workload=asleep, under=policy(requests_metric="http_requests")))
+            is Reason.NO_REPLICAS
+        )
 
     def test_at_zero_by_its_own_hpa_while_only_pods_show_the_load(self) -> None:
         asleep = workload(replicas=0, autoscaler=hpa(CPU_HALF, lowest=0))
-        assert held(decided(outlooks(cpu=0.0, cpu_ahead=3.0), of=asleep)) is Reason.NO_REPLICAS
+        assert held(decided(outlooks(cpu=0.0, cpu_ahead=3.0), workload=asleep)) is Reason.NO_REPLICAS
 
     def test_at_zero_replicas_while_the_last_pods_leave(self) -> None:
-        assert held(decided(outlooks(cpu=3.0), of=workload(replicas=0, ready=2))) is Reason.NO_REPLICAS
+        assert held(decided(outlooks(cpu=3.0), workload=workload(replicas=0, ready=2))) is Reason.NO_REPLICAS
 
     def test_while_no_pod_is_ready(self) -> None:
-        assert held(decided(outlooks(cpu=3.0), of=workload(ready=0))) is Reason.NO_PODS
+        assert held(decided(outlooks(cpu=3.0), workload=workload(ready=0))) is Reason.NO_PODS
 
     def test_without_any_target_for_a_pod(self) -> None:
-        record = decided(outlooks(cpu=3.0), of=workload(resources=Resources(), autoscaler=None))
+        record = decided(outlooks(cpu=3.0), workload=workload(resources=Resources(), autoscaler=None))
         assert held(record) is Reason.NO_TARGET
 
     def test_when_every_target_of_the_hpa_is_unusable(self) -> None:
         queue = Target("queue_length", TargetType.AVERAGE_VALUE, 30.0)
-        record = decided(outlooks(cpu=3.0), of=workload(autoscaler=hpa(queue)))
+        record = decided(outlooks(cpu=3.0), workload=workload(autoscaler=hpa(queue)))
         assert held(record) is Reason.NO_TARGET
         assert "queue_length" in record.replicas.message
 
@@ -192,34 +201,34 @@ class TestHold:
 
 class TestTargets:
     def test_the_largest_of_all_signals_wins(self) -> None:
-        assert scaled(decided(outlooks(cpu=2.0, memory=3.0), of=BOTH))[0] == 6
+        assert scaled(decided(outlooks(cpu=2.0, memory=3.0), workload=BOTH))[0] == 6
 
     def test_without_an_hpa_the_policy_says_what_a_pod_carries(self) -> None:
         """At 80 % of one core a pod, four cores need five pods."""
-        assert scaled(decided(outlooks(cpu=4.0), of=workload(autoscaler=None)))[0] == 5
+        assert scaled(decided(outlooks(cpu=4.0), workload=workload(autoscaler=None)))[0] == 5
 
     def test_without_an_hpa_the_policy_may_count_requests(self) -> None:
         record = decided(
-            outlooks(cpu=0.8, requests=350.0), of=workload(autoscaler=None), under=policy(requests_per_pod=50.0)
+            outlooks(cpu=0.8, requests=350.0), workload=workload(autoscaler=None), under=policy(requests_per_pod=50.0)
         )
         assert scaled(record)[0] == 7
 
     def test_an_average_of_cpu_is_an_amount_for_each_pod(self) -> None:
         quarter = Target("cpu", TargetType.AVERAGE_VALUE, 0.25)
-        assert scaled(decided(outlooks(cpu=2.0), of=workload(autoscaler=hpa(quarter))))[0] == 8
+        assert scaled(decided(outlooks(cpu=2.0), workload=workload(autoscaler=hpa(quarter))))[0] == 8
 
     def test_a_metric_that_the_policy_names_is_the_request_rate(self) -> None:
         rate = Target("http_requests", TargetType.AVERAGE_VALUE, 50.0)
         record = decided(
             outlooks(requests=350.0),
-            of=workload(autoscaler=hpa(rate)),
+            workload=workload(autoscaler=hpa(rate)),
             under=policy(requests_metric="http_requests"),
         )
         assert scaled(record)[0] == 7
 
     def test_a_metric_that_nobody_names_is_left_to_the_hpa_with_a_note(self) -> None:
         queue = Target("queue_length", TargetType.AVERAGE_VALUE, 30.0)
-        record = decided(outlooks(cpu=3.0, cpu_ahead=3.0), of=workload(autoscaler=hpa(CPU_HALF, queue)))
+        record = decided(outlooks(cpu=3.0, cpu_ahead=3.0), workload=workload(autoscaler=hpa(CPU_HALF, queue)))
         assert scaled(record)[0] == 6
         assert [view.note != "" for view in record.signals] == [False, True]
 
@@ -228,13 +237,13 @@ class TestTargets:
         rate = Target("http_requests", kind, 0.5)
         record = decided(
             outlooks(requests=350.0),
-            of=workload(autoscaler=hpa(rate)),
+            workload=workload(autoscaler=hpa(rate)),
             under=policy(requests_metric="http_requests"),
         )
         assert held(record) is Reason.NO_TARGET
 
     def test_utilization_without_a_request_names_the_remedy(self) -> None:
-        record = decided(outlooks(cpu=3.0), of=workload(resources=Resources(memory_request=1.0)))
+        record = decided(outlooks(cpu=3.0), workload=workload(resources=Resources(memory_request=1.0)))
         assert held(record) is Reason.NO_TARGET
         assert "set one" in record.replicas.message
 
@@ -255,47 +264,47 @@ class TestTolerance:
 class TestPodsThatAreNotReady:
     def test_that_start_take_their_share_of_a_high_load(self) -> None:
         """Two of four pods serve 1.5 cores; by these two alone the count would be six."""
-        assert scaled(decided(outlooks(cpu=1.5), of=workload(ready=2)))[0] == 4
+        assert scaled(decided(outlooks(cpu=1.5), workload=workload(ready=2)))[0] == 4
 
     def test_that_start_are_not_enough_for_a_higher_load(self) -> None:
-        assert scaled(decided(outlooks(cpu=3.0), of=workload(ready=2)))[0] == 6
+        assert scaled(decided(outlooks(cpu=3.0), workload=workload(ready=2)))[0] == 6
 
     def test_that_start_do_not_count_under_a_low_load(self) -> None:
-        assert scaled(decided(outlooks(cpu=0.5), of=workload(ready=2)))[0] == 1
+        assert scaled(decided(outlooks(cpu=0.5), workload=workload(ready=2)))[0] == 1
 
     def test_that_leave_do_not_count(self) -> None:
         """Six pods are still ready and four are requested; two cores need four."""
-        assert scaled(decided(outlooks(cpu=2.0), of=workload(replicas=4, ready=6)))[0] == 4
+        assert scaled(decided(outlooks(cpu=2.0), workload=workload(replicas=4, ready=6)))[0] == 4
 
 
 class TestBounds:
     def test_of_the_hpa_hold(self) -> None:
         bounded = workload(autoscaler=hpa(lowest=3, highest=5))
-        assert [scaled(decided(outlooks(cpu=cpu), of=bounded))[0] for cpu in (0.0, 1.0, 9.0)] == [3, 3, 5]
+        assert [scaled(decided(outlooks(cpu=cpu), workload=bounded))[0] for cpu in (0.0, 1.0, 9.0)] == [3, 3, 5]
 
     def test_of_the_policy_come_before_those_of_the_hpa(self) -> None:
         own = policy(min_replicas=2, max_replicas=7)
         bounded = workload(autoscaler=hpa(lowest=3, highest=5))
-        assert [scaled(decided(outlooks(cpu=cpu), of=bounded, under=own))[0] for cpu in (0.0, 9.0)] == [2, 7]
+        assert [scaled(decided(outlooks(cpu=cpu), workload=bounded, under=own))[0] for cpu in (0.0, 9.0)] == [2, 7]
 
     def test_without_an_hpa_the_present_size_stays_and_nothing_limits_growth(self) -> None:
         free = workload(autoscaler=None)
-        assert [scaled(decided(outlooks(cpu=cpu), of=free))[0] for cpu in (0.0, 800.0)] == [4, 1000]
+        assert [scaled(decided(outlooks(cpu=cpu), workload=free))[0] for cpu in (0.0, 800.0)] == [4, 1000]
 
     def test_without_an_hpa_the_clamp_names_the_missing_minimum(self) -> None:
-        (step,) = decided(outlooks(cpu=0.5, cpu_ahead=NO_FORECAST), of=workload(autoscaler=None)).clamps
+        (step,) = decided(outlooks(cpu=0.5, cpu_ahead=NO_FORECAST), workload=workload(autoscaler=None)).clamps
         why = "it has 4, no HPA, and no stated minimum; min_replicas of its policy lets it go down"
         assert step == Clamp("present size", 1, 4, why)
 
     def test_without_an_hpa_the_policy_lets_it_go_down(self) -> None:
         free, own = workload(autoscaler=None), policy(min_replicas=1)
-        assert scaled(decided(outlooks(cpu=0.0), of=free, under=own))[0] == 1
+        assert scaled(decided(outlooks(cpu=0.0), workload=free, under=own))[0] == 1
 
     def test_an_hpa_that_may_scale_to_zero_is_not_followed_there(self) -> None:
-        assert scaled(decided(outlooks(cpu=0.0), of=workload(autoscaler=hpa(lowest=0))))[0] == 1
+        assert scaled(decided(outlooks(cpu=0.0), workload=workload(autoscaler=hpa(lowest=0))))[0] == 1
 
     def test_that_contradict_each_other_end_at_the_highest(self) -> None:
-        record = decided(outlooks(cpu=2.0), of=workload(autoscaler=hpa(lowest=5)), under=policy(max_replicas=3))
+        record = decided(outlooks(cpu=2.0), workload=workload(autoscaler=hpa(lowest=5)), under=policy(max_replicas=3))
         assert scaled(record)[0] == 3
 
 
@@ -316,7 +325,7 @@ class TestRecord:
         """Measured demand needs 4, the forecast 6; 9 were recommended two minutes ago, and 8 are allowed."""
         record = decided(
             outlooks(cpu=2.0, cpu_ahead=3.0),
-            of=workload(autoscaler=hpa(highest=8)),
+            workload=workload(autoscaler=hpa(highest=8)),
             state=recommended_before((9, 2)),
             under=policy(scale_down_stabilization=minutes(5)),
         )
@@ -334,7 +343,7 @@ class TestRecord:
         assert decided(outlooks(cpu=NO_SAMPLE)).clamps == ()
 
     def test_the_clamp_says_by_which_rule(self) -> None:
-        (bounds,) = decided(outlooks(cpu=9.0), of=workload(autoscaler=hpa(lowest=2, highest=5))).clamps
+        (bounds,) = decided(outlooks(cpu=9.0), workload=workload(autoscaler=hpa(lowest=2, highest=5))).clamps
         assert bounds == Clamp("bounds", 18, 5, "TooManyReplicas: 2 to 5 replicas; the load asks for a maximum of 18")
 
     def test_each_target_shows_both_sides_and_what_they_ask(self) -> None:
@@ -349,7 +358,7 @@ class TestRecord:
         assert view.note == NO_SAMPLE.note
 
     def test_pods_that_are_not_there_are_the_reason_in_the_record_too(self) -> None:
-        (view,) = decided(outlooks(cpu=2.0), of=workload(ready=0)).signals
+        (view,) = decided(outlooks(cpu=2.0), workload=workload(ready=0)).signals
         assert (view.measured, view.reactive_replicas, view.note) == (2.0, None, "no pod is ready")
 
     def test_a_forecast_by_another_model_than_the_asked_one_says_so(self) -> None:
@@ -359,5 +368,5 @@ class TestRecord:
         assert decided(noted).signals[0].note == "too short for ridge"
 
     def test_the_owner_of_the_count_is_named(self) -> None:
-        names = [decided(outlooks(cpu=2.0), of=workload(autoscaler=owner)).autoscaler for owner in (hpa(), None)]
+        names = [decided(outlooks(cpu=2.0), workload=workload(autoscaler=owner)).autoscaler for owner in (hpa(), None)]
         assert names == ["web-hpa", ""]

@@ -30,7 +30,7 @@ from tests.support.recommendations import held
 def test_a_raised_count_is_explained_step_by_step() -> None:
     record = decided(
         outlooks(cpu=2.0, cpu_ahead=3.0, memory=1.0),
-        of=workload(autoscaler=hpa(CPU_HALF, MEMORY_HALF, highest=8)),
+        workload=workload(autoscaler=hpa(CPU_HALF, MEMORY_HALF, highest=8)),
         state=recommended_before((9, 2)),
         under=policy(scale_down_stabilization=minutes(5)),
     )
@@ -54,7 +54,7 @@ def test_a_raised_count_is_explained_step_by_step() -> None:
 
 
 def test_the_number_comes_after_the_last_step() -> None:
-    lines = explanation(decided(outlooks(cpu=9.0), of=workload(autoscaler=hpa(highest=5))))
+    lines = explanation(decided(outlooks(cpu=9.0), workload=workload(autoscaler=hpa(highest=5))))
     assert lines[-4].startswith("  1. bounds: 18 → 5")
     assert lines[-3].startswith("  => 5 replicas (fallback): measured demand alone")
 
@@ -82,17 +82,17 @@ def test_sizes_are_written_as_manifests_have_them() -> None:
 def test_a_limit_that_falls_stands_beside_a_request_that_rises() -> None:
     resources = Resources(1.0, 2.0, 2 * GIB, 8 * GIB)
     chosen = sizing_of(cpu=sized(0.4, limit=0.8), memory=sized(4.0 * GIB, limit=4.0 * GIB))
-    *_, change = explanation(decided(outlooks(cpu=2.0), of=workload(resources=resources), sizing=chosen))
+    *_, change = explanation(decided(outlooks(cpu=2.0), workload=workload(resources=resources), sizing=chosen))
     assert "memory 2Gi/8Gi → 4Gi/4Gi" in change
 
 
 def test_what_is_not_known_is_a_dash() -> None:
-    record = decided(outlooks(cpu=2.0), of=workload(resources=Resources(cpu_request=1.0)))
+    record = decided(outlooks(cpu=2.0), workload=workload(resources=Resources(cpu_request=1.0)))
     assert "  one pod (request/limit): cpu 1000m/–, memory –" in explanation(record)
 
 
 def test_a_metric_that_is_not_usable_is_listed_with_its_note() -> None:
-    lines = explanation(decided(outlooks(cpu=2.0), of=workload(resources=Resources())))
+    lines = explanation(decided(outlooks(cpu=2.0), workload=workload(resources=Resources())))
     assert lines[2:4] == [
         "  cpu: not usable",
         "    note: utilization needs a cpu request on every container; set one",
@@ -104,7 +104,7 @@ def test_several_containers_have_a_line_each() -> None:
         replace(container, name=name)
         for container, name in zip(sizing_of(memory=sized(GIB / 2)) * 2, ("web", "proxy"), strict=True)
     )
-    lines = explanation(decided(outlooks(cpu=2.0), of=workload(autoscaler=None), sizing=(web, proxy)))
+    lines = explanation(decided(outlooks(cpu=2.0), workload=workload(autoscaler=None), sizing=(web, proxy)))
     assert lines[-2:] == [
         "     web: cpu 1000m/2000m, memory 1Gi/1Gi → 512Mi/–",
         "     proxy: cpu 1000m/2000m, memory 1Gi/1Gi → 512Mi/–",

@@ -40,20 +40,20 @@ def next_sync(
 def test_pods_that_are_starting_take_their_share_as_the_hpa_counts_them() -> None:
     """66 % of three pods is 40 % of five, which would be 4 pods; but the HPA turns no rise into a fall."""
     rising = workload(replicas=5, ready=3)
-    record = decided(outlooks(cpu=2.0), of=rising)
+    record = decided(outlooks(cpu=2.0), workload=rising)
     assert "it will keep 5 pods" in next_sync(rising, record)[0]
     assert record.signals[0].reactive_replicas == 5
 
 
 def test_the_shown_ratio_multiplies_to_the_shown_count() -> None:
     """Usage is 630 % of one ready pod, or 157 % of four pods, three of which are starting."""
-    lines = next_sync(workload(ready=1), decided(outlooks(cpu=6.3), of=workload(ready=1)))
+    lines = next_sync(workload(ready=1), decided(outlooks(cpu=6.3), workload=workload(ready=1)))
     assert "see 630 % of requested cpu in use / 50 % = 13 pods" in lines[0]
 
 
 def test_without_an_hpa_nothing_is_foretold() -> None:
     alone = workload(autoscaler=None)
-    assert next_sync(alone, decided(outlooks(cpu=2.0), of=alone)) == []
+    assert next_sync(alone, decided(outlooks(cpu=2.0), workload=alone)) == []
 
 
 def test_it_follows_the_measured_demand_and_not_the_forecast() -> None:
@@ -65,7 +65,7 @@ def test_it_follows_the_measured_demand_and_not_the_forecast() -> None:
 def test_a_request_rate_goes_by_the_name_the_hpa_gives_it() -> None:
     busy = workload(autoscaler=hpa(CPU_HALF, RATE))
     forecasts = outlooks(cpu=2.0, requests=350.0)
-    text = "\n".join(next_sync(busy, decided(forecasts, of=busy, under=policy(requests_metric="http_requests"))))
+    text = "\n".join(next_sync(busy, decided(forecasts, workload=busy, under=policy(requests_metric="http_requests"))))
     assert "http_requests" in text
     assert "from 4 to 7" in text
 
@@ -73,7 +73,7 @@ def test_a_request_rate_goes_by_the_name_the_hpa_gives_it() -> None:
 def test_it_is_not_foretold_where_one_of_its_metrics_is_not_measured() -> None:
     queued = workload(autoscaler=hpa(QUEUE, RATE, CPU_HALF))
     forecasts = outlooks(cpu=3.0, requests=350.0)
-    lines = next_sync(queued, decided(forecasts, of=queued, under=policy(requests_metric="http_requests")))
+    lines = next_sync(queued, decided(forecasts, workload=queued, under=policy(requests_metric="http_requests")))
     assert lines == ["What HPA web-hpa does next is not known: queue_length is not measured here."]
 
 
@@ -92,7 +92,7 @@ def test_it_is_not_foretold_by_a_part_of_what_it_reads() -> None:
     known = outlooks(cpu=1.5)["cpu"]
     part = replace(known.measured, lower_bound="samples of 7 of 10 pods are missing")  # type: ignore[type-var]
     large = workload(replicas=10)
-    assert next_sync(large, decided({"cpu": replace(known, measured=part)}, of=large)) == [
+    assert next_sync(large, decided({"cpu": replace(known, measured=part)}, workload=large)) == [
         "What HPA web-hpa does next is not known: cpu is measured in part."
     ]
 
@@ -102,13 +102,13 @@ FORECAST = Target("forecaster_demand", TargetType.AVERAGE_VALUE, 0.5)
 
 def test_an_hpa_that_reads_our_demand_follows_the_forecast() -> None:
     follower = workload(autoscaler=hpa(FORECAST))
-    text = "\n".join(next_sync(follower, decided(outlooks(cpu=3.0, cpu_ahead=9.0), of=follower)))
+    text = "\n".join(next_sync(follower, decided(outlooks(cpu=3.0, cpu_ahead=9.0), workload=follower)))
     assert "= 18 pods" in text
 
 
 def test_a_forecast_that_is_only_watched_is_not_what_the_hpa_sees() -> None:
     follower = workload(autoscaler=hpa(FORECAST))
-    record = decided(outlooks(cpu=3.0, cpu_ahead=9.0), of=follower, under=policy(gate=True), gate=Gate())
+    record = decided(outlooks(cpu=3.0, cpu_ahead=9.0), workload=follower, under=policy(gate=True), gate=Gate())
     lines = next_sync(follower, record)
     assert "from 4 to 6" in lines[0]
     assert "18" not in "\n".join(lines)
@@ -116,7 +116,7 @@ def test_a_forecast_that_is_only_watched_is_not_what_the_hpa_sees() -> None:
 
 def test_of_a_workload_that_is_only_observed_nothing_is_offered() -> None:
     follower = workload(autoscaler=hpa(FORECAST))
-    record = decided(outlooks(cpu=3.0, cpu_ahead=9.0), of=follower)
+    record = decided(outlooks(cpu=3.0, cpu_ahead=9.0), workload=follower)
     assert next_sync(follower, record, mode="observe") == [
         "What HPA web-hpa does next is not known: forecaster_demand is not offered."
     ]
@@ -125,7 +125,9 @@ def test_of_a_workload_that_is_only_observed_nothing_is_offered() -> None:
 def test_a_step_within_the_tolerance_is_warned_of_where_our_metric_is_read() -> None:
     """From ten pods to eleven is a ratio of 1.1, which is within the tolerance."""
     follower = workload(autoscaler=hpa(FORECAST), replicas=10)
-    lines = next_sync(follower, decided(outlooks(cpu=5.0, cpu_ahead=5.4), of=follower, under=policy(tolerance=0.0)))
+    lines = next_sync(
+        follower, decided(outlooks(cpu=5.0, cpu_ahead=5.4), workload=follower, under=policy(tolerance=0.0))
+    )
     assert "keeps 10 replicas where 11 are wanted" in lines[-1]
     assert "behavior.scaleUp.tolerance" in lines[-1]
 
@@ -140,21 +142,21 @@ def test_an_hpa_whose_behavior_is_known_keeps_to_its_policies_and_its_tolerance(
     """With two pods a minute and no tolerance, the HPA goes from 10 to 12 of the recommended 18."""
     slow = ScalingRules((ScalingPolicy("Pods", 2, MINUTE),), tolerance=0.0)
     follower = workload(autoscaler=hpa(FORECAST), replicas=10)
-    ahead = decided(outlooks(cpu=5.0, cpu_ahead=9.0), of=follower)
+    ahead = decided(outlooks(cpu=5.0, cpu_ahead=9.0), workload=follower)
     slow_hpa = own_hpa(follower, behavior=Behavior(slow, slow))
     lines = next_sync(follower, ahead, own=slow_hpa)
     assert "from 10 to 12" in lines[0]
-    near = decided(outlooks(cpu=5.0, cpu_ahead=5.4), of=follower, under=policy(tolerance=0.0))
+    near = decided(outlooks(cpu=5.0, cpu_ahead=5.4), workload=follower, under=policy(tolerance=0.0))
     assert "keeps 10 replicas" not in "\n".join(next_sync(follower, near, own=slow_hpa))
 
 
 def test_two_targets_of_our_demand_leave_open_what_the_hpa_reads() -> None:
     twice = workload(autoscaler=hpa(*(replace(FORECAST, signal=signal) for signal in ("cpu", "memory"))))
-    lines = next_sync(twice, decided(outlooks(cpu=3.0), of=twice))
+    lines = next_sync(twice, decided(outlooks(cpu=3.0), workload=twice))
     assert "forecaster_demand is read 2 times" in lines[0]
 
 
 def test_a_step_beyond_the_tolerance_is_not_warned_of() -> None:
     follower = workload(autoscaler=hpa(FORECAST), replicas=10)
-    lines = next_sync(follower, decided(outlooks(cpu=5.0, cpu_ahead=9.0), of=follower))
+    lines = next_sync(follower, decided(outlooks(cpu=5.0, cpu_ahead=9.0), workload=follower))
     assert "keeps 10 replicas" not in "\n".join(lines)

@@ -67,7 +67,7 @@ def test_a_forecast_that_is_no_amount_is_none() -> None:
 
 
 def test_a_target_of_nothing_fails_its_row() -> None:
-    decision = decided(FORECASTS, of=workload(autoscaler=hpa(replace(CPU_HALF, value=0.001))))
+    decision = decided(FORECASTS, workload=workload(autoscaler=hpa(replace(CPU_HALF, value=0.001))))
     assert decision.replicas == Hold(Reason.FAILED, "the target of a pod: nothing can be computed by it")
 
 

@@ -31,7 +31,7 @@ from forecaster.kube.connections import RESPONSE_MAX, RawAnswer, RawRequest
 from forecaster.kube.objects import ConfigMap
 from forecaster.kube.reviews import NonResourceAttributes, ResourceAttributes, User, is_allowed, token_user
 from tests.support.control_plane.authority import Authority
-from tests.support.http_server import Asked, Reply, Server
+from tests.support.http_server import HttpRequest, Reply, Server
 from tests.support.review_server import ReviewServer
 from tests.support.waiting import PATIENCE, wait_until
 
@@ -52,7 +52,7 @@ class Clock:
 class CountedServer(Server):
     """`made` has the connections that it took."""
 
-    def __init__(self, respond: Callable[[Asked], Reply], tls: ssl.SSLContext) -> None:
+    def __init__(self, respond: Callable[[HttpRequest], Reply], tls: ssl.SSLContext) -> None:
         super().__init__(respond, tls=tls)
         self.made: list[socket.socket] = []
         accept: Callable[[], Any] = self._server.socket.accept
@@ -71,7 +71,7 @@ class Cluster:
 
     folder: Path
     token: str = "first"
-    requests: list[Asked] = field(default_factory=list)
+    requests: list[HttpRequest] = field(default_factory=list)
     readings: int = 0
     fault: str = ""
     expires: float | None = None
@@ -91,7 +91,7 @@ class Cluster:
         self.context.load_cert_chain(identity.certificate, identity.key)
         return self.context
 
-    def respond(self, request: Asked) -> Reply:
+    def respond(self, request: HttpRequest) -> Reply:
         self.requests.append(request)
         self.held.wait(PATIENCE)
         if request.headers.get("Authorization") != f"Bearer {self.token}":
@@ -449,10 +449,10 @@ def test_closing_ends_requests_under_way_also_those_from_before_the_configuratio
 
     threads = [threading.Thread(target=ask) for _ in range(2)]
     threads[0].start()
-    wait_until(lambda: len(cluster.requests) == 1, what="the first request")
+    wait_until(lambda: len(cluster.requests) == 1, goal="the first request")
     clock.now += RENEW_SECONDS
     threads[1].start()
-    wait_until(lambda: len(cluster.requests) == 2, what="the second request")
+    wait_until(lambda: len(cluster.requests) == 2, goal="the second request")
     client.close()
     for thread in threads:
         thread.join(PATIENCE)

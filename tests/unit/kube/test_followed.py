@@ -50,8 +50,8 @@ def test_what_it_streams_is_known_without_another_list() -> None:
         assert names(followed) is None
         followed.begin(PATH, Scalable, lambda document: document.metadata.name)
         followed.begin(PATH, Scalable, lambda document: document.metadata.name)
-        wait_until(lambda: names(followed) == ["a", "b"], what="the second one")
-        assert len(server.asked) == 2
+        wait_until(lambda: names(followed) == ["a", "b"], goal="the second one")
+        assert len(server.requests) == 2
 
 
 @pytest.mark.parametrize("last", [refusal(403), refusal(404)])
@@ -59,8 +59,8 @@ def test_a_refused_one_is_not_known(last: Any) -> None:
     server = Server.of(page(deployment("a", 1)), last)
     with closing(Followed(server)) as followed:  # type: ignore[arg-type]
         followed.begin(PATH, Scalable, lambda document: document.metadata.name)
-        wait_until(lambda: not server.answers, what="the refusal")
-        wait_until(lambda: names(followed) is None, what="that it is not known")
+        wait_until(lambda: not server.answers, goal="the refusal")
+        wait_until(lambda: names(followed) is None, goal="that it is not known")
 
 
 @pytest.mark.parametrize("later", [AGED_SECONDS + 1, -3600], ids=["for long", "when the clock goes back"])
@@ -69,6 +69,6 @@ def test_one_that_was_cut_off_is_not_known(later: float) -> None:
     server = Server.of(page(deployment("a", 1)), refusal(500), *[refusal(500)] * 50)
     with closing(Followed(server, clock)) as followed:  # type: ignore[arg-type]
         followed.begin(PATH, Scalable, lambda document: document.metadata.name)
-        wait_until(lambda: names(followed) == ["a"], what="the list")
+        wait_until(lambda: names(followed) == ["a"], goal="the list")
         clock.now += later
         assert names(followed) is None

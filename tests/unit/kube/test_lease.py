@@ -326,7 +326,7 @@ def test_the_thread_leads_and_gives_the_lease_back() -> None:
     leases = FakeLeases()
     candidate = replica(leases, "a")
     thread = ElectionThread(candidate)
-    wait_until(candidate.valid, what="the Lease")
+    wait_until(candidate.valid, goal="the Lease")
     thread.close()
     assert leases.lease is not None
     assert leases.lease.spec.holder_identity is None

@@ -78,7 +78,7 @@ class TestList:
             [event("MODIFIED", deployment("a", 7, version=41))],
         )
         assert watch.objects == {("shop", "a"): 7, ("shop", "b"): 2}
-        assert [request.target.partition("?")[2] for request in server.asked] == [
+        assert [request.target.partition("?")[2] for request in server.requests] == [
             f"limit={PAGE_ITEMS}",
             f"limit={PAGE_ITEMS}&continue=n%20x",
             "watch=1&allowWatchBookmarks=true&resourceVersion=40&timeoutSeconds=300",
@@ -92,20 +92,20 @@ class TestList:
     def test_whose_page_is_too_large_is_read_in_smaller_ones(self) -> None:
         watch = counts()
         server = played(watch, UnreachableError("too large", 413), page(deployment("a", 1)))
-        assert server.asked[1].target == f"{PATH}?limit={PAGE_ITEMS // 2}"
+        assert server.requests[1].target == f"{PATH}?limit={PAGE_ITEMS // 2}"
         assert watch.synced.is_set()
 
     def test_has_large_pages_again_once_the_large_objects_are_gone(self) -> None:
         watch, large, gone = counts(), UnreachableError("too large", 413), refusal(410)
         server = played(watch, large, large, page(deployment("a", 1)), gone, page(), gone, page(), gone, page())
-        targets = [request.target for request in server.asked if "watch" not in request.target]
+        targets = [request.target for request in server.requests if "watch" not in request.target]
         assert targets == [f"{PATH}?limit={PAGE_ITEMS // divisor}" for divisor in (1, 2, 4, 2, 1, 1)]
 
     def test_of_metadata_says_so_and_so_does_its_watch(self) -> None:
         sets = Collection("/apis/apps/v1/replicasets", MetadataOnly, metadata_only=True)
         watch: Watch[MetadataOnly, str] = Watch(sets, lambda document: document.metadata.uid)
         server = played(watch, page(), [])
-        forms = [request.accept.partition("as=")[2].partition(";")[0] for request in server.asked]
+        forms = [request.accept.partition("as=")[2].partition(";")[0] for request in server.requests]
         assert forms == ["PartialObjectMetadataList", "PartialObjectMetadata"]
 
     def test_without_items_is_empty(self) -> None:
@@ -145,7 +145,7 @@ class TestEvents:
 
     def test_a_bookmark_moves_on_where_the_next_watch_begins(self) -> None:
         server = played(counts(), page(deployment("a", 1), version=3), [bookmark(90)], [])
-        assert "resourceVersion=90&" in server.asked[-1].target
+        assert "resourceVersion=90&" in server.requests[-1].target
 
     def test_that_are_not_understood_begin_the_list_anew_and_are_a_fault(self) -> None:
         watch = counts()
@@ -203,7 +203,7 @@ class TestVersionThatIsForgotten:
         server = played(watch, page(deployment("a", 1)), [EXPIRED], page(deployment("b", 2), more="x"), refusal(410))
         assert set(watch.objects) == {("shop", "a"), ("shop", "b")}
         assert watch.progress.request().target == f"{PATH}?limit={PAGE_ITEMS}"
-        assert len(server.asked) == 4
+        assert len(server.requests) == 4
 
 
 class TestFailures:
@@ -255,7 +255,7 @@ class TestFailures:
         server = ScriptedServer.of([], [], [event("MODIFIED", deployment("a", 4, version=9002))], [])
         for _ in range(4):
             stepped(watch, server)
-        versions = [request.target.partition("&resourceVersion=")[2] for request in server.asked]
+        versions = [request.target.partition("&resourceVersion=")[2] for request in server.requests]
         assert versions == ["9001&timeoutSeconds=80"] * 3 + ["9002&timeoutSeconds=300"]
         assert (watch.objects, watch.confirmed()) == ({("shop", "a"): 4}, 1100.0)
 
@@ -267,13 +267,13 @@ class TestFailures:
         stepped(watch, silent(clock, []))
         assert "nothing came for 100 s" in watch.health.fault
         server = played(watch, page(deployment("a", 4), version=7))
-        assert "resourceVersion" not in server.asked[0].target
+        assert "resourceVersion" not in server.requests[0].target
         assert (watch.objects, watch.confirmed()) == ({("shop", "a"): 4}, 1200.0)
 
     def test_of_a_version_that_a_restored_store_does_not_have_begin_the_list_anew(self) -> None:
         watch = counts()
         played(watch, page(deployment("a", 1)), *[refusal(504, "Too large resource version: 9, current: 7")] * 2)
-        assert "limit=" in played(watch, page(deployment("b", 1))).asked[0].target
+        assert "limit=" in played(watch, page(deployment("b", 1))).requests[0].target
 
     def test_a_stream_that_is_cut_was_known_until_then(self) -> None:
         clock = Clock()
@@ -294,7 +294,7 @@ class TestFailures:
         watch = counts()
         played(watch, page(deployment("a", 1)), *[refusal(504, "Too large resource version")] * (len(PAUSES) + 1))
         server = played(watch, page(deployment("b", 1)))
-        assert "limit=" in server.asked[0].target
+        assert "limit=" in server.requests[0].target
         assert set(watch.objects) == {("shop", "b")}
 
     def test_a_server_that_ends_every_watch_at_once_is_not_asked_without_pause(self) -> None:

@@ -18,8 +18,8 @@ from forecaster.publish.table_file import TableFile
 from forecaster.publish.values import MetricTarget, metric_readers
 from forecaster.serving.app import create_app
 from tests.support.asgi import Client
+from tests.support.decided_records import record_publisher
 from tests.support.recommendations import NOON, recommendation, workload_id
-from tests.support.told import record_publisher
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection

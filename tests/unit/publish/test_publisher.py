@@ -7,8 +7,8 @@ import pytest
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.errors import StoreError
+from tests.support.decided_records import RecordPublisher
 from tests.support.recommendations import NOON, recommendation
-from tests.support.told import RecordPublisher
 
 if TYPE_CHECKING:
     from forecaster.publish.publisher import OfferedCycle

@@ -14,7 +14,7 @@ import trustme
 from forecaster.errors import StoreError
 from forecaster.publish.remote_write import RemoteWriter
 from forecaster.publish.settings import RemoteWriteSettings
-from tests.support.http_server import Asked, Reply, Server
+from tests.support.http_server import HttpRequest, Reply, Server
 from tests.support.published import offered_cycle
 from tests.support.recommendations import NOON, ahead, recommendation, signal_view, workload_id
 from tests.unit.publish.test_remote_write_wire import WRITE_REQUEST
@@ -35,7 +35,7 @@ def writing(server: Server, **settings: object) -> RemoteWriter:
     return RemoteWriter(RemoteWriteSettings.model_validate({"url": url, **settings}))
 
 
-def answering(reply: Reply) -> Callable[[Asked], Reply]:
+def answering(reply: Reply) -> Callable[[HttpRequest], Reply]:
     return lambda _asked: reply
 
 
@@ -45,7 +45,7 @@ def test_a_table_is_sent_as_the_protocol_says(tmp_path: Path) -> None:
         writer = writing(server, bearer_token_file=tmp_path / "token", headers={"X-Scope-OrgID": "shop"})
         writer.receive(offered_cycle(recommendation()))
         writer.close()
-    (request,) = server.asked
+    (request,) = server.requests
     assert (request.method, request.path) == ("POST", "/api/v1/write")
     assert request.headers["Content-Encoding"] == "snappy"
     assert request.headers["Content-Type"] == "application/x-protobuf"
@@ -67,7 +67,7 @@ def test_the_stated_authority_counts_where_the_environment_names_others(
         writer = writing(server, ca_file=tmp_path / "ca.pem")
         writer.receive(offered_cycle(recommendation()))
         writer.close()
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 def test_a_table_is_sent_in_requests_of_a_stated_size() -> None:
@@ -77,7 +77,7 @@ def test_a_table_is_sent_in_requests_of_a_stated_size() -> None:
         )  # of 3 workloads with 3 demands, forecasts and measurements, and 2 counts
         writer.receive(offered_cycle(*(recommendation(workload_id(name)) for name in ("a", "b", "c"))))
         writer.close()
-    assert len(server.asked) == 3
+    assert len(server.requests) == 3
 
 
 @pytest.mark.parametrize(
@@ -99,11 +99,11 @@ def test_what_was_not_taken_is_one_line_at_the_next_table(reply: Reply, why: str
         writer.close()
 
 
-def in_order() -> Callable[[Asked], Reply]:
+def in_order() -> Callable[[HttpRequest], Reply]:
     """Answer as Prometheus does: one sample that is older than the last of its series, and nothing of all is taken."""
     latest: dict[tuple[str, ...], int] = defaultdict(int)
 
-    def answer(received: Asked) -> Reply:
+    def answer(received: HttpRequest) -> Reply:
         request = WRITE_REQUEST.FromString(bytes(cramjam.snappy.decompress_raw(received.body)))
         newest = {
             tuple(label.value for label in series.labels): series.samples[0].timestamp for series in request.timeseries
@@ -134,7 +134,7 @@ def test_a_lead_time_that_becomes_shorter_costs_no_other_workload_its_samples() 
         writer.close()
     series = [
         bytes(cramjam.snappy.decompress_raw(request.body)).count(b"forecaster_forecast_peak")
-        for request in server.asked
+        for request in server.requests
     ]
     assert series == [2, *[1] * 6, 2, 2]
 
@@ -151,7 +151,7 @@ def test_nobody_there_is_one_line_too() -> None:
 def test_a_receiver_that_is_busy_is_not_waited_for() -> None:
     go_on = threading.Event()
 
-    def slowly(_asked: Asked) -> Reply:
+    def slowly(_asked: HttpRequest) -> Reply:
         go_on.wait(10)
         return TAKEN
 

@@ -11,9 +11,9 @@ from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.publish.reader import TableReader
 from forecaster.publish.table_file import TableFile
+from tests.support.decided_records import RecordPublisher, record_publisher
 from tests.support.published import fleet_of_one
 from tests.support.recommendations import NOON
-from tests.support.told import RecordPublisher, record_publisher
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -34,8 +34,8 @@ from forecaster.serving.metrics import ServingMetrics
 from forecaster.serving.options import FOLLOWS
 from forecaster.serving.what_if import WhatIfProcess
 from tests.support.asgi import Client
+from tests.support.decided_records import RecordPublisher
 from tests.support.recommendations import NOON, recommendation, workload_id
-from tests.support.told import RecordPublisher
 from tests.support.waiting import PATIENCE
 
 if TYPE_CHECKING:

@@ -69,7 +69,7 @@ def test_an_hpa_that_sleeps_by_itself_reads_the_load_that_comes(tmp_path: Path) 
     """The HPA reads the load and not its count of zero: its own metric wakes it."""
     asleep = workload(replicas=0, autoscaler=hpa(Target("http_requests", TargetType.AVERAGE_VALUE, 50.0), lowest=0))
     outlook = outlooks(requests=0.0, requests_ahead=120.0)
-    row = decided(outlook, of=asleep, under=policy(requests_metric="http_requests"))
+    row = decided(outlook, workload=asleep, under=policy(requests_metric="http_requests"))
     table = table_of(tmp_path / "asleep", row)
     api = MetricsApi(lambda: (table, Moment(row.at + timedelta(seconds=20), row.at, fresh=True)))
     values = {

@@ -15,8 +15,8 @@ from forecaster.publish.decision_history import DecisionHistory, ScoreSums
 from forecaster.publish.reader import TableReader
 from forecaster.publish.table_file import Gauges, TableFile
 from forecaster.serving.metrics import FAMILIES, TableGauges
+from tests.support.decided_records import record_publisher
 from tests.support.recommendations import NOON, recommendation, signal_view, workload_id
-from tests.support.told import record_publisher
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from forecaster.sources.wire import QueryAnswer
-    from tests.support.http_server import Asked
+    from tests.support.http_server import HttpRequest
 
 AT = datetime(2024, 5, 6, 12, 0, tzinfo=UTC)
 
@@ -38,7 +38,7 @@ def ask(url: str, **settings: Any) -> QueryAnswer:
         return client.ask(at_instant("cpu", "up", AT))
 
 
-def replying(*replies: Reply) -> Callable[[Asked], Reply]:
+def replying(*replies: Reply) -> Callable[[HttpRequest], Reply]:
     """Return a responder that gives these replies in order, and repeats the last one."""
     left = list(replies)
     return lambda _: left.pop(0) if len(left) > 1 else left[0]
@@ -47,7 +47,7 @@ def replying(*replies: Reply) -> Callable[[Asked], Reply]:
 def test_a_query_travels_as_a_form_and_asks_for_no_compression() -> None:
     with Server(replying(vector())) as server:
         ask(server.url, read_timeout_seconds=30)
-    (request,) = server.asked
+    (request,) = server.requests
     assert (request.method, request.path) == ("POST", "/api/v1/query")
     assert request.form == {"query": "up", "time": f"{AT.timestamp():.3f}", "nocache": "1", "timeout": "29.000"}
     assert request.headers["Accept-Encoding"] == "identity"
@@ -56,7 +56,7 @@ def test_a_query_travels_as_a_form_and_asks_for_no_compression() -> None:
 def test_a_path_prefix_is_kept() -> None:
     with Server(replying(vector())) as server:
         ask(f"{server.url}/prometheus/")
-    assert server.asked[0].path == "/prometheus/api/v1/query"
+    assert server.requests[0].path == "/prometheus/api/v1/query"
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
@@ -67,7 +67,7 @@ def test_no_proxy_stands_between_us_and_our_own_host(host: str, monkeypatch: pyt
         monkeypatch.setenv(name, "http://127.0.0.1:9")
     with Server(replying(vector())) as server:
         ask(server.url.replace("127.0.0.1", host))
-    assert server.asked[0].path == "/api/v1/query"
+    assert server.requests[0].path == "/api/v1/query"
 
 
 def test_warnings_and_infos_of_the_server_are_kept() -> None:
@@ -174,20 +174,20 @@ def test_a_server_that_cannot_now_is_unavailable(status: int) -> None:
 def test_what_may_pass_is_asked_again(status: int) -> None:
     with Server(replying(page(status, "busy"), page(status, "busy"), vector(({"a": "b"}, "1")))) as server:
         assert len(ask(server.url, retries=2).series) == 1
-    assert [request.form["query"] for request in server.asked] == ["up"] * 3
+    assert [request.form["query"] for request in server.requests] == ["up"] * 3
 
 
 def test_patience_ends() -> None:
     with Server(replying(page(503, "busy"))) as server, pytest.raises(SourceUnavailable, match="status 503"):
         ask(server.url, retries=2)
-    assert len(server.asked) == 3
+    assert len(server.requests) == 3
 
 
 def test_the_verdict_of_prometheus_is_not_asked_for_twice() -> None:
     expensive = verdict(503, "timeout", "query timed out in expression evaluation")
     with Server(replying(expensive)) as server, pytest.raises(TooMuch, match="timed out"):
         ask(server.url, retries=2)
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 class TestAServerThatSaysWhenToAskAgain:
@@ -198,14 +198,14 @@ class TestAServerThatSaysWhenToAskAgain:
         began = time.monotonic()
         with Server(replying(self.in_json(status, "1"), vector(({"a": "b"}, "1")))) as server:
             assert len(ask(server.url, retries=2).series) == 1
-        assert len(server.asked) == 2
+        assert len(server.requests) == 2
         assert time.monotonic() - began >= 1.0
 
     @pytest.mark.parametrize("later", ["6", "86400", "Fri, 01 Jan 2100 00:00:00 GMT"])
     def test_is_left_to_the_next_cycle_where_that_is_late(self, later: str) -> None:
         with Server(replying(self.in_json(429, later))) as server, pytest.raises(SourceUnavailable, match="too_many"):
             ask(server.url, retries=2)
-        assert len(server.asked) == 1
+        assert len(server.requests) == 1
 
     def test_is_asked_by_our_own_pauses_where_the_time_is_none(self) -> None:
         unclear = Reply(503, b"busy", {"Content-Type": "text/html", "Retry-After": "soon"})
@@ -245,7 +245,7 @@ def test_an_unknown_name_is_unavailable() -> None:
 def test_a_silent_server_is_asked_once() -> None:
     answer = threading.Event()
 
-    def wait(_: Asked) -> Reply:
+    def wait(_: HttpRequest) -> Reply:
         answer.wait(5)
         return vector()
 
@@ -253,14 +253,14 @@ def test_a_silent_server_is_asked_once() -> None:
         with pytest.raises(SourceUnavailable, match="no answer in time"):
             ask(server.url, read_timeout_seconds=0.1, retries=2)
         answer.set()
-    assert len(server.asked) == 1
+    assert len(server.requests) == 1
 
 
 def test_after_a_question_without_an_answer_the_next_ones_have_a_third_of_the_time_until_one_comes() -> None:
     """Three questions to a server that stands still took 90 s of each minute; every second cycle was left out."""
     answer = threading.Event()
 
-    def wait(_: Asked) -> Reply:
+    def wait(_: HttpRequest) -> Reply:
         answer.wait(5)
         return vector()
 
@@ -273,7 +273,7 @@ def test_after_a_question_without_an_answer_the_next_ones_have_a_third_of_the_ti
             answer.set()
             for _ in range(2):
                 client.ask(at_instant("query", "up", AT))
-    assert [request.form["timeout"] for request in server.asked] == ["0.300", "0.100", "0.100", "0.100", "0.300"]
+    assert [request.form["timeout"] for request in server.requests] == ["0.300", "0.100", "0.100", "0.100", "0.300"]
 
 
 def dripping(total: int, *, pause: float) -> type[BaseHTTPRequestHandler]:
@@ -320,20 +320,20 @@ def test_a_token_is_read_again_when_its_file_changes(tmp_path: Path) -> None:
             client.ask(at_instant("query", "up", AT))
             token.write_text("the second\n", encoding="utf-8")
             client.ask(at_instant("query", "up", AT))
-    assert [request.headers["Authorization"] for request in server.asked] == ["Bearer first", "Bearer the second"]
+    assert [request.headers["Authorization"] for request in server.requests] == ["Bearer first", "Bearer the second"]
 
 
 def test_a_missing_token_file_is_named(tmp_path: Path) -> None:
     with Server(replying(vector())) as server, pytest.raises(SourceRefused, match=r"absent: No such file"):
         ask(server.url, bearer_token_file=tmp_path / "absent")
-    assert server.asked == []
+    assert server.requests == []
 
 
 def test_basic_authentication_takes_its_password_from_a_file(tmp_path: Path) -> None:
     (tmp_path / "password").write_text("open sesame", encoding="utf-8")
     with Server(replying(vector())) as server:
         ask(server.url, username="ali", password_file=tmp_path / "password")
-    assert server.asked[0].headers["Authorization"] == "Basic YWxpOm9wZW4gc2VzYW1l"
+    assert server.requests[0].headers["Authorization"] == "Basic YWxpOm9wZW4gc2VzYW1l"
 
 
 def test_credentials_that_no_setting_states_are_not_sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -342,13 +342,13 @@ def test_credentials_that_no_setting_states_are_not_sent(tmp_path: Path, monkeyp
     monkeypatch.setenv("NETRC", str(tmp_path / "netrc"))
     with Server(replying(vector())) as server:
         ask(server.url)
-    assert "Authorization" not in server.asked[0].headers
+    assert "Authorization" not in server.requests[0].headers
 
 
 def test_headers_are_sent_with_every_query() -> None:
     with Server(replying(vector())) as server:
         ask(server.url, headers={"X-Scope-OrgID": "team-a"})
-    assert server.asked[0].headers["X-Scope-OrgID"] == "team-a"
+    assert server.requests[0].headers["X-Scope-OrgID"] == "team-a"
 
 
 @pytest.mark.parametrize("secret", ["line\nbreak", "snow☃man"])

@@ -22,14 +22,14 @@ from tests.support.http_server import Reply, Server, page, vector
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.support.http_server import Asked
+    from tests.support.http_server import HttpRequest
 
 NOW = datetime(2026, 11, 25, 12, 0, tzinfo=UTC)
 ROLE = "arn:aws:iam::123456789012:role/forecaster"
 KEYS = {"ASIAFIRST": "first secret", "ASIASECOND": "second secret"}
 
 
-def recomputed(request: Asked) -> bool:
+def recomputed(request: HttpRequest) -> bool:
     """Whether a request carries the signature that AWS computes from its content and the secret of its key."""
     fields = dict(part.split("=", 1) for part in request.headers["Authorization"].split(" ", 1)[1].split(", "))
     key_id, day, region, service, end = fields["Credential"].split("/")
@@ -68,7 +68,7 @@ class Aws:
     def __init__(self) -> None:
         self.given: list[str] = []
 
-    def __call__(self, request: Asked) -> Reply:
+    def __call__(self, request: HttpRequest) -> Reply:
         if request.path == "/credentials":
             assert request.headers["Authorization"] == "the pod's token"
             return self._json(self._next())
@@ -199,14 +199,14 @@ class Tokens:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.asked: list[Asked] = []
+        self.requests: list[HttpRequest] = []
 
-    def __call__(self, request: Asked) -> Reply:
+    def __call__(self, request: HttpRequest) -> Reply:
         if request.path.partition("?")[0] == self.path:
-            self.asked.append(request)
-            token = {"access_token": f"token {len(self.asked)}", "expires_in": 3600, "token_type": "Bearer"}
+            self.requests.append(request)
+            token = {"access_token": f"token {len(self.requests)}", "expires_in": 3600, "token_type": "Bearer"}
             return Reply(body=json.dumps(token).encode())
-        if request.headers["Authorization"] != f"Bearer token {len(self.asked)}":
+        if request.headers["Authorization"] != f"Bearer token {len(self.requests)}":
             return page(401, "no")
         return vector()
 
@@ -224,10 +224,10 @@ def test_azure_takes_the_pods_token_for_one_of_its_own_and_renews_it(token_file:
         for minutes, tokens in ((0, 1), (54, 1), (56, 2)):
             now[0] = NOW + timedelta(minutes=minutes)
             assert post_query(server.url, auth).status_code == 200
-            assert len(entra.asked) == tokens
-    assert entra.asked[0].form["client_assertion"] == "the pod's token"
-    assert entra.asked[0].form["scope"] == "https://prometheus.monitor.azure.com/.default"
-    assert entra.asked[0].form["client_id"] == "client-1"
+            assert len(entra.requests) == tokens
+    assert entra.requests[0].form["client_assertion"] == "the pod's token"
+    assert entra.requests[0].form["scope"] == "https://prometheus.monitor.azure.com/.default"
+    assert entra.requests[0].form["client_id"] == "client-1"
 
 
 def test_azure_says_what_the_pod_lacks() -> None:
@@ -244,8 +244,8 @@ def test_google_gives_tokens_by_its_metadata_server() -> None:
         for minutes, tokens in ((0, 1), (54, 1), (56, 2)):
             now[0] = NOW + timedelta(minutes=minutes)
             assert post_query(server.url, auth).status_code == 200
-            assert len(google.asked) == tokens
-    assert google.asked[0].headers["Metadata-Flavor"] == "Google"
+            assert len(google.requests) == tokens
+    assert google.requests[0].headers["Metadata-Flavor"] == "Google"
 
 
 def test_no_metadata_server_is_no_answer_and_names_its_address() -> None:
@@ -261,7 +261,7 @@ REFUSALS = {"aws-sigv4": "aps:QueryMetrics", "azure": "Monitoring Data Reader", 
 def test_what_the_server_refuses_names_the_permission_that_is_missing(
     provider: str, permission: str, token_file: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def answer(request: Asked) -> Reply:
+    def answer(request: HttpRequest) -> Reply:
         token = json.dumps({"access_token": "a token", "expires_in": 3600}).encode()
         return page(403, "forbidden") if request.path == "/api/v1/query" else Reply(body=token)
 

@@ -463,7 +463,7 @@ class TestManagedFields:
     )
     def test_of_an_hpa_that_is_listed_and_followed(self, fields: str) -> None:
         live = cluster()
-        odd = fields.join(json.dumps(hpa(name="odd", of="odd")).split('"name":', 1))
+        odd = fields.join(json.dumps(hpa(name="odd", workload="odd")).split('"name":', 1))
         listed = page(hpa(), hpa(name="ODD"))
         text = listed.body.decode().replace(json.dumps(hpa(name="ODD")), odd)
         played(live.hpas, UnreachableError("anew", 410), listed._replace(body=text.encode()))
@@ -497,7 +497,7 @@ def test_what_an_owner_writes_again_and_again_is_not_kept() -> None:
     def write(count: int) -> None:
         updated = deployment("web", 3, container(image=f"{long}-{count}"))
         played(live.workloads["Deployment"], [event("MODIFIED", updated)])
-        played(live.hpas, [event("MODIFIED", hpa(external(f"{long}-{count}", "1"), of=f"{long}-{count}"))])
+        played(live.hpas, [event("MODIFIED", hpa(external(f"{long}-{count}", "1"), workload=f"{long}-{count}"))])
 
     write(0)
     with ExitStack() as stack:
@@ -532,7 +532,7 @@ class TestChanges:
         heard: list[WorkloadId] = []
         live = LiveCluster(changed=heard.append, clock=Clock())
         lists(live, {"horizontalpodautoscalers": [hpa()]})
-        played(live.hpas, [event("MODIFIED", hpa(of="cart"))])
+        played(live.hpas, [event("MODIFIED", hpa(workload="cart"))])
         assert {id_.name for id_ in heard[1:]} == {"web", "cart"}
         assert live.scalers(WEB) == []
 

@@ -15,7 +15,7 @@ from tests.support.http_server import Reply, Server, page, vector, verdict
 
 if TYPE_CHECKING:
     from forecaster.domain.report import Check
-    from tests.support.http_server import Asked
+    from tests.support.http_server import HttpRequest
 
 NOW = datetime(2024, 5, 6, 12, 0, 30, tzinfo=UTC)
 WEB_LABELS = {"namespace": "shop", "workload_kind": "Deployment", "workload": "web"}
@@ -31,7 +31,7 @@ class Cluster:
         self.history = timedelta(days=30)
         self.missing: tuple[str, ...] = ()
 
-    def __call__(self, request: Asked) -> Reply:
+    def __call__(self, request: HttpRequest) -> Reply:
         if request.path.endswith("/status/buildinfo"):
             return Reply(body=b'{"status":"success","data":{"version":"3.15.0"}}')
         if "/status/" in request.path:
@@ -149,7 +149,7 @@ def test_no_recording_rules() -> None:
 def test_a_query_that_the_server_refuses_does_not_hide_the_others() -> None:
     cluster = Cluster()
 
-    def refusing(request: Asked) -> Reply:
+    def refusing(request: HttpRequest) -> Reply:
         broken = "memory_working_set" in request.form.get("query", "")
         return verdict(422, "execution", "many-to-many matching not allowed") if broken else cluster(request)
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from forecaster.domain.window import Block
-    from tests.support.http_server import Asked, Reply
+    from tests.support.http_server import HttpRequest, Reply
 
 NOON = datetime(2024, 5, 6, 12, 0, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -33,24 +33,24 @@ SCALES_WEB = {"scaletargetref_kind": "Deployment", "scaletargetref_name": "web"}
 TOO_MANY = verdict(422, "execution", "query processing would load too many samples into memory in query execution")
 
 
-def points_of(request: Asked) -> list[float]:
+def points_of(request: HttpRequest) -> list[float]:
     start, end, step = (float(request.form[name]) for name in ("start", "end", "step"))
     return [start + step * index for index in range(round((end - start) / step) + 1)]
 
 
-def one_workload(request: Asked) -> Reply:
+def one_workload(request: HttpRequest) -> Reply:
     """Answer with one workload whose value is the minute of the epoch, so that a lost or doubled point shows."""
     return matrix((WEB, [(at, str(at / 60)) for at in points_of(request)]))
 
 
 def history(
-    respond: Callable[[Asked], Reply], minutes: int, queries: Queries | None = None, **settings: Any
-) -> tuple[list[Block], list[Asked]]:
+    respond: Callable[[HttpRequest], Reply], minutes: int, queries: Queries | None = None, **settings: Any
+) -> tuple[list[Block], list[HttpRequest]]:
     with Server(respond) as server:
         chosen = PrometheusSettings(url=server.url, retries=0, **settings)
         with closing(PrometheusSource(chosen, queries or Queries(requests_from="none"))) as source:
             blocks = list(source.history(CPU, NOON, NOON + minutes * MINUTE, MINUTE))
-    return blocks, server.asked
+    return blocks, server.requests
 
 
 def assert_whole(blocks: list[Block], minutes: int) -> None:
@@ -74,7 +74,7 @@ def test_no_slice_exceeds_the_most_points_of_the_server() -> None:
 
 
 def test_a_slice_that_is_too_much_is_halved_and_stays_small() -> None:
-    def strict(request: Asked) -> Reply:
+    def strict(request: HttpRequest) -> Reply:
         return one_workload(request) if len(points_of(request)) <= 300 else TOO_MANY
 
     blocks, requests = history(strict, 2_000)
@@ -112,7 +112,7 @@ def test_without_a_query_for_requests_nothing_is_asked() -> None:
             blocks = list(source.history(REQUESTS, NOON, NOON + 5 * MINUTE, MINUTE))
     assert latest.values.shape == (0, 1)
     assert [block.values.shape for block in blocks] == [(0, 6)]
-    assert server.asked == []
+    assert server.requests == []
 
 
 def test_after_a_silence_the_next_cycle_begins_with_all_its_patience() -> None:
@@ -124,13 +124,13 @@ def test_after_a_silence_the_next_cycle_begins_with_all_its_patience() -> None:
     ):
         source.client.silent = True
         source.inventory(NOON)
-    assert server.asked[0].form["timeout"] == "29.000"
+    assert server.requests[0].form["timeout"] == "29.000"
 
 
 def test_the_origin_of_requests_is_asked_for_until_it_is_known() -> None:
     series: list[tuple[dict[str, str], str]] = []
 
-    def mesh(request: Asked) -> Reply:
+    def mesh(request: HttpRequest) -> Reply:
         if "group(" in request.form["query"]:
             return vector(*series)
         return vector((WEB, "5"), at=NOON.timestamp())
@@ -142,7 +142,7 @@ def test_the_origin_of_requests_is_asked_for_until_it_is_known() -> None:
         assert source.request_origins.active == ("linkerd",)
     assert before.ids == ()
     assert [block.ids for block in after] == [(WorkloadId("shop", "Deployment", "web"),)] * 2
-    assert sum("group(" in request.form["query"] for request in server.asked) == 2
+    assert sum("group(" in request.form["query"] for request in server.requests) == 2
 
 
 class TestAPartialAnswer:
@@ -151,7 +151,7 @@ class TestAPartialAnswer:
     def test_about_an_hpa_leaves_the_earlier_answer(self) -> None:
         down: list[str] = []
 
-        def stores(request: Asked) -> Reply:
+        def stores(request: HttpRequest) -> Reply:
             query = request.form["query"]
             if "horizontalpodautoscaler" in query or "count(" in query:
                 rows = [(HPA | MEANING.get(query, {}), "9")] if not down else []

@@ -13,7 +13,7 @@ from forecaster.sources.queries import Queries
 from forecaster.sources.settings import PrometheusSettings
 from forecaster.store.state import FOREIGN, ClusterIdentity, claim_state
 from tests.support.builders import NOON
-from tests.support.http_server import Asked, Reply, Server, vector
+from tests.support.http_server import HttpRequest, Reply, Server, vector
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,7 +22,7 @@ HERE = ClusterIdentity(frozenset({"1700000000"}), frozenset({"cluster=a"}))
 CONFIG = "global:\n  external_labels:\n    cluster: a\n    prometheus_replica: prometheus-0\n"
 
 
-def prometheus(request: Asked) -> Reply:
+def prometheus(request: HttpRequest) -> Reply:
     if request.path.endswith("/status/config"):
         return Reply(body=msgspec.json.encode({"status": "success", "data": {"yaml": CONFIG}}))
     return vector(({"namespace": "kube-system", "instance": "ksm-0"}, "1700000000"))

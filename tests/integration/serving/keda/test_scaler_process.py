@@ -95,9 +95,9 @@ class TestAsKedaAsks:
     def test_the_push_stream_says_the_state_at_once_and_each_change(self, table: Path) -> None:
         publish(table, waiting_for_load(), at=datetime.now(UTC), mode="publish")
         with ScalerProcess(table) as scaler, listening(scaler) as answers:
-            wait_until(lambda: answers == [False], what="the first state")
+            wait_until(lambda: answers == [False], goal="the first state")
             publish(table, at=datetime.now(UTC), mode="publish")  # load is forecast within the lead time
-            wait_until(lambda: answers == [False, True], what="the wake-up")
+            wait_until(lambda: answers == [False, True], goal="the wake-up")
 
     def test_targets_come_before_the_first_table_values_do_not(self, tmp_path: Path) -> None:
         with ScalerProcess(tmp_path / "table") as early, early.channel() as channel:
@@ -242,7 +242,7 @@ class TestAttacks:
             for _ in range(500):
                 silent.enter_context(socket.create_connection((host, int(port))))
             with guarded.channel(authority, client) as channel:
-                wait_until(lambda: is_active(channel), what="an answer beside 500 silent connections")
+                wait_until(lambda: is_active(channel), goal="an answer beside 500 silent connections")
 
     def test_a_torn_table_leaves_the_last_one(self, scaler: ScalerProcess, table: Path) -> None:
         table.write_bytes(table.read_bytes()[:200])

@@ -42,7 +42,7 @@ def is_active(folder: Path, now: float | Unknown, coming: float | Unknown, metad
     trigger = parse_trigger("shop", "web", metadata)
     assert isinstance(trigger, Trigger)
     asleep = workload(replicas=0, autoscaler=hpa(OF_KEDA))
-    row = decided(outlooks(requests=now, requests_ahead=coming), of=asleep)
+    row = decided(outlooks(requests=now, requests_ahead=coming), workload=asleep)
     reader = TableReader(publish(folder / "table", row, mode="publish"))
     reader.refresh()
     values = TriggerValues(reader, lambda: NOON + timedelta(seconds=10), None)
@@ -80,7 +80,7 @@ class CountedValues(TriggerValues):
 
 def test_a_stream_says_what_changes_and_asks_a_table_that_stays_only_now_and_then(tmp_path: Path) -> None:
     def published(requests: float) -> None:
-        row = decided(outlooks(requests=requests), of=workload(replicas=0, autoscaler=hpa(OF_KEDA)))
+        row = decided(outlooks(requests=requests), workload=workload(replicas=0, autoscaler=hpa(OF_KEDA)))
         publish(tmp_path / "table", row, mode="publish")
         reader.refresh()
 

@@ -1,7 +1,7 @@
 """Single recommendations as the fleet that a cycle hands over; a test names only what its story is about.
 
-The numbers and texts are those of the record. Sentences are made of them where they are read, as in the service: the
-message of a count is computed, that of a held workload is kept.
+The numbers and texts are those of the record. Sentences are made of them at each read, as in the service: the
+message of a count is computed, that of a held workload is stored.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ RULES = RuleNumbers(lowest=1, highest=100, max_sample_age=300.0, numbers=(("quan
 NO_LEAD_TIME = msgspec.msgpack.encode((0.0, ""))
 
 
-class ToldRecords(DecidedRows):
-    """Given records as what a cycle decided."""
+class GivenRecords(DecidedRows):
+    """Given records in the form that a cycle hands over."""
 
     def __init__(self, at: datetime, records: Sequence[Recommendation]) -> None:
         self.records = records
-        super().__init__(at, [_workload(one) for one in records], columns_of(records))
+        super().__init__(at, [_workload(record) for record in records], columns_of(records))
 
     def _record(self, index: int) -> Recommendation:
         return self.records[index]
 
     @property
     def size_ids(self) -> NDArray[np.int64]:
-        return np.array([hash(one.resources) for one in self.records], np.int64)
+        return np.array([hash(record.resources) for record in self.records], np.int64)
 
     def resources(self, index: int) -> Resize | Hold:
         return self.records[index].resources
@@ -65,7 +65,7 @@ class RecordPublisher(OfferPublisher):
     """The service's publisher, for stories that state records."""
 
     def publish(self, at: datetime, recommendations: Sequence[Recommendation]) -> None:
-        super().publish(at, told(recommendations, at))
+        super().publish(at, decided_fleet(recommendations, at))
 
 
 def record_publisher(table: TableFile, policies: Policies) -> RecordPublisher:
@@ -73,65 +73,65 @@ def record_publisher(table: TableFile, policies: Policies) -> RecordPublisher:
     return RecordPublisher(policies, {"table": table}, before=last_offers(table.path))
 
 
-def told(records: Iterable[Recommendation], at: datetime | None = None) -> DecidedRows:
+def decided_fleet(records: Iterable[Recommendation], at: datetime | None = None) -> DecidedRows:
     """These records as a fleet; a fleet stays what it is."""
     if isinstance(records, DecidedRows):
         return records
     rows = [*records]
-    return ToldRecords(at or (rows[0].at if rows else NOON), rows)
+    return GivenRecords(at or (rows[0].at if rows else NOON), rows)
 
 
 def columns_of(records: Sequence[Recommendation]) -> DecidedColumns:
     """The columns of single recommendations."""
-    signals = tuple(dict.fromkeys(str(view.signal) for one in records for view in one.signals if view.target))
-    targets = max((sum(1 for view in one.signals if view.target) for one in records), default=0)
+    signals = tuple(dict.fromkeys(str(view.signal) for record in records for view in record.signals if view.target))
+    targets = max((sum(1 for view in record.signals if view.target) for record in records), default=0)
     numbers, names = nothing_decided(len(records), signals, targets), Names()
-    for row, one in enumerate(records):
-        _put_record(numbers, row, one)
-        _put_texts(numbers, names, row, one)
-        usable = [view for view in one.signals if view.target]
+    for row, record in enumerate(records):
+        _put_record(numbers, row, record)
+        _put_texts(numbers, names, row, record)
+        usable = [view for view in record.signals if view.target]
         for target, view in enumerate(usable):
-            _put_target(numbers, names, (target, row), view, one.at)
+            _put_target(numbers, names, (target, row), view, record.at)
     return replace(numbers, names=tuple(names))
 
 
-def _workload(one: Recommendation) -> Workload:
-    hpa = Autoscaler(one.autoscaler, 1, 100, one.targets) if one.autoscaler or one.targets else None
-    return Workload(one.id, one.replicas_now, one.replicas_now, one.resources_now, hpa)
+def _workload(record: Recommendation) -> Workload:
+    hpa = Autoscaler(record.autoscaler, 1, 100, record.targets) if record.autoscaler or record.targets else None
+    return Workload(record.id, record.replicas_now, record.replicas_now, record.resources_now, hpa)
 
 
-def _put_record(numbers: DecidedColumns, row: int, one: Recommendation) -> None:
-    numbers.reason[row] = REASONS.index(one.replicas.reason)
-    numbers.current[row] = one.replicas_now
-    numbers.acting[row] = not one.shadow
-    numbers.by_forecast[row] = max((view.forecast_replicas or UNKNOWN for view in one.signals), default=UNKNOWN)
-    if not isinstance(one.replicas, Scale):
+def _put_record(numbers: DecidedColumns, row: int, record: Recommendation) -> None:
+    numbers.reason[row] = REASONS.index(record.replicas.reason)
+    numbers.current[row] = record.replicas_now
+    numbers.acting[row] = not record.shadow
+    numbers.by_forecast[row] = max((view.forecast_replicas or UNKNOWN for view in record.signals), default=UNKNOWN)
+    if not isinstance(record.replicas, Scale):
         return
-    replicas = numbers.recommended[row] = one.replicas.replicas
-    first = one.clamps[0] if one.clamps else None
-    numbers.count[row] = replicas if one.offered is None else one.offered
-    by_measured = [view.reactive_replicas for view in one.signals if view.reactive_replicas is not None]
+    replicas = numbers.recommended[row] = record.replicas.replicas
+    first = record.clamps[0] if record.clamps else None
+    numbers.count[row] = replicas if record.offered is None else record.offered
+    by_measured = [view.reactive_replicas for view in record.signals if view.reactive_replicas is not None]
     numbers.counts[:, row] = replicas
     numbers.counts[0, row] = first.before if first else max(by_measured, default=NO_COUNT)
     if first:
         for place, clamp in enumerate(CLAMPS):
-            after = next((each.after for each in one.clamps if each.rule == clamp.name), numbers.counts[place, row])
+            after = next((each.after for each in record.clamps if each.rule == clamp.name), numbers.counts[place, row])
             numbers.counts[place + 1, row] = after
 
 
-def _put_texts(numbers: DecidedColumns, names: Names, row: int, one: Recommendation) -> None:
+def _put_texts(numbers: DecidedColumns, names: Names, row: int, record: Recommendation) -> None:
     targets = tuple(
         DecidedTarget(view.signal, view.target, "" if view.target else view.note, view.unit, view.pod or 0.0)
-        for view in one.signals
+        for view in record.signals
     )
-    if not isinstance(one.replicas, Scale):
-        numbers.nothing_decided[row] = REASONS.index(one.replicas.reason)
-        numbers.hold[row] = names[one.replicas.message.encode()]
-    numbers.stated[row] = names[encoded_stated(DecidedRow(RULES, targets, one.autoscaler))]
-    numbers.shut[row] = names[one.gate_reason.encode()]
-    lead = one.lead_time
+    if not isinstance(record.replicas, Scale):
+        numbers.nothing_decided[row] = REASONS.index(record.replicas.reason)
+        numbers.hold[row] = names[record.replicas.message.encode()]
+    numbers.stated[row] = names[encoded_stated(DecidedRow(RULES, targets, record.autoscaler))]
+    numbers.shut[row] = names[record.gate_reason.encode()]
+    lead = record.lead_time
     numbers.lead_time[row] = names[encoded_lead_time(lead) if isinstance(lead, LeadTime) else NO_LEAD_TIME]
-    numbers.readers[row] = names[encoded_readers(one.targets)]
+    numbers.readers[row] = names[encoded_readers(record.targets)]
 
 
 def _put_target(numbers: DecidedColumns, names: Names, place: tuple[int, int], view: SignalView, at: datetime) -> None:
@@ -147,7 +147,7 @@ def _put_target(numbers: DecidedColumns, names: Names, place: tuple[int, int], v
     if ahead is not None:
         known |= {name: getattr(ahead, name) for name in ("peak", "low", "median", "high")}
         known["forecast_quantile"] = ahead.quantile
-        begin, until = ((one - at).total_seconds() for one in (ahead.begin, ahead.until))
+        begin, until = ((instant - at).total_seconds() for instant in (ahead.begin, ahead.until))
         numbers.lead[row], outlook = begin, ForecastDetails("", ahead.model, begin, until, ahead.note)
     for name, value in known.items():
         if value is not None:
