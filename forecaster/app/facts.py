@@ -66,12 +66,11 @@ class FactsServer:
 
     def close(self) -> None:
         """Answer no more."""
-        if self._listener is None:
-            return
-        with suppress(OSError):
-            self._listener.shutdown(socket.SHUT_RDWR)
-        self._listener.close()
-        self.path.unlink(missing_ok=True)
+        if self._listener is not None:
+            with self._listener, suppress(OSError):
+                self._listener.shutdown(socket.SHUT_RDWR)
+            with suppress(OSError):  # the file system may have become read-only
+                self.path.unlink()
 
     def _serve(self, listener: socket.socket) -> None:
         while True:

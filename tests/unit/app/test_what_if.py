@@ -127,6 +127,16 @@ def test_a_workload_of_which_nothing_can_be_put_together_costs_no_other_its_answ
     assert failure.startswith("shop/cart: ZeroDivisionError")
 
 
+def test_a_state_directory_that_was_lost_keeps_nobody_from_stopping(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    state.mkdir()
+    server = FactsServer(lambda _id: b"", state)
+    server.start()
+    state.rename(tmp_path / "aside")
+    state.touch()
+    server.close()
+
+
 def test_a_computing_process_that_is_gone_is_said(tmp_path: Path) -> None:
     line = msgspec.json.encode({"id": WEB})
     assert b"does not send its history" in WhatIfAnswers(str(tmp_path / "nothing")).answer(line)
