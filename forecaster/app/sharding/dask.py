@@ -42,7 +42,7 @@ RETRY_PAUSE_SECONDS = 0.2
 FACTS_SECONDS = 1.8
 """Seconds within which a worker answers about one workload: less than the serving process waits (`app/facts.py`)."""
 VERSION = f"forecaster {__version__}"
-"""What a worker of our version states among its resources."""
+"""Resource by which a worker states its version."""
 AVOIDED = 3
 """Cycles in which a worker that was overtaken is given nothing."""
 WORKER_ERRORS = (OSError, RuntimeError, CancelledError, TimeoutError)
@@ -108,7 +108,7 @@ class DaskExecutor:
     there: list[str] = field(default_factory=list)
     """Workers, when it was looked last."""
     others: list[str] = field(default_factory=list)
-    """Those of another version, which are given a shard only while there are none of ours."""
+    """Workers of another version, which get a shard only while there are no others."""
     places: dict[int, str] = field(default_factory=dict)
     """Worker to which each shard was given first in this cycle."""
     _client: Any = None
@@ -143,8 +143,8 @@ class DaskExecutor:
         stated = self._client.scheduler_info(n_workers=-1)["workers"]
         self.there = sorted(stated)
         self.others = [worker for worker in self.there if VERSION not in stated[worker]["resources"]]
-        ours = [worker for worker in self.there if worker not in self.others] or self.there
-        workers = [worker for worker in ours if worker not in self.avoided] or ours
+        fit = [worker for worker in self.there if worker not in self.others] or self.there
+        workers = [worker for worker in fit if worker not in self.avoided] or fit
         if not workers:
             return
         try:
