@@ -20,7 +20,7 @@ KEDA_PREFIX = "forecaster-"
 KEDA_LOCATION = "forecaster"
 """The object in our JSON that holds the number under its signal; KEDA names a metric by its place, `-` for a dot."""
 _OF_KEDA = re.compile(rf"s[0-9]+-(?:metric-api-{KEDA_LOCATION}-|{KEDA_PREFIX})(\w+)", re.ASCII)
-_UNNAMED_BY_KEDA = re.compile(r"s[0-9]+-(?:prometheus|metric-api-value)", re.ASCII)
+_UNNAMED_BY_KEDA = re.compile(r"s[0-9]+-(?:prometheus|metric-api-value)|composite-metric", re.ASCII)
 
 
 class OwnMetric(NamedTuple):

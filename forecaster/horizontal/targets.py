@@ -65,7 +65,7 @@ SEVERAL_DEMANDS = (
 NOT_FORECAST = "this metric is not forecast; the HPA goes on reading it itself"
 UNNAMED_BY_KEDA = (
     "KEDA's name for this metric does not say what it reads, and nothing else says what a pod should carry; "
-    "state valueLocation forecaster.SIGNAL in a metrics-api trigger, or add a cpu trigger beside a prometheus trigger"
+    "state valueLocation forecaster.SIGNAL in a metrics-api trigger, leave out scalingModifiers, or add a cpu trigger"
 )
 SEVERAL_CONTAINERS = (
     "targets of several containers on this resource, of which one can be forecast; leave one, the HPA reads them itself"

@@ -149,6 +149,21 @@ def test_a_trigger_that_says_too_little_is_told_so(
     assert desired(keda.api, namespace) == 1
 
 
+def test_a_trigger_with_a_fault_falls_back_and_stops_no_other(
+    keda: ControlPlane, scaler: ScalerProcess, client: KeyPair, table: Path, namespace: str
+) -> None:
+    """KEDA asks for targets first: while one is missing it answers no trigger, and counts no failure."""
+    forecast(table, namespace, 200.0)
+    scale_by(keda, scaler, client, namespace, begin=1)
+    wait_until(lambda: desired(keda.api, namespace) == 2, what="200 requests a second by 100")
+    authentication, scaled = example(scaler, namespace, target="half")
+    scaled["spec"]["triggers"].append(EVERY_MINUTE_EIGHT)
+    apply(keda, [authentication, scaled])
+    wait_until(lambda: is_true(keda.api, namespace, "Fallback"), what="the fallback")
+    wait_until(lambda: desired(keda.api, namespace) == 8, what="the replicas of the other trigger")
+    assert "trigger target: say what one replica carries" in keda.programs.log("keda-operator").read_text()
+
+
 def test_its_metrics_api_trigger_reads_our_json_with_a_token(keda: ControlPlane, table: Path, namespace: str) -> None:
     api = keda.api
     forecast(table, namespace, 300.0)
@@ -170,6 +185,7 @@ EVERY_MINUTE_TWO = {
     "metadata": {"timezone": "UTC", "start": "0 0 * * *", "end": "59 23 * * *", "desiredReplicas": "2"},
 }
 """A second trigger, which does not depend on us: it asks for two replicas."""
+EVERY_MINUTE_EIGHT = {**EVERY_MINUTE_TWO, "metadata": {**EVERY_MINUTE_TWO["metadata"], "desiredReplicas": "8"}}
 
 
 class TestWhileOurScalerIsAway:

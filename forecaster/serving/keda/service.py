@@ -13,7 +13,7 @@ from google.protobuf.message import DecodeError, Message
 
 from forecaster.domain.published import COUNTS, DEMAND_METRIC, KEDA_PREFIX, METRICS
 from forecaster.domain.quantity import QuantityError, parse_quantity
-from forecaster.publish.values import HOLD, NEUTRAL, NotKnown, NotNamed, OfferedValue, current_count
+from forecaster.publish.values import HOLD, NEUTRAL, PER_REPLICA, NotKnown, NotNamed, OfferedValue, current_count
 from forecaster.serving.answers import MetricRequest, NotThere, answer, entry_of, moment_at
 from forecaster.serving.audit import Audit
 from forecaster.serving.keda import externalscaler_pb2 as wire
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     """The object of a trigger; None where the message is garbage, which gRPC itself would log with a traceback."""
 
 SERVICE = "externalscaler.ExternalScaler"
+FAULTY = "faulty-trigger"
+"""Name of the metric of a trigger with a fault; the HPA of KEDA is not read as one of ours by it."""
 REFUSED_BY = {
     NotKnown: grpc.StatusCode.UNAVAILABLE,
     NotNamed: grpc.StatusCode.INVALID_ARGUMENT,
@@ -64,17 +66,17 @@ class ScalerService:
         return grpc.method_handlers_generic_handler(SERVICE, methods)
 
     async def get_metric_spec(self, ref: Reference, context: Context) -> wire.GetMetricSpecResponse:
-        """The target: from the trigger alone, so that an HPA can be made before there is a table."""
-        trigger = await self._trigger(ref, context)
-        target = trigger.request.target
-        spec = wire.MetricSpec(metricName=trigger.metric_name, targetSize=_whole(target), targetSizeFloat=target)
+        """The target: from the trigger alone, so that an HPA can be made before there is a table.
+
+        A trigger with a fault has one, too: while a target is missing, KEDA has no fallback and answers no trigger.
+        """
+        trigger = await self._parsed(ref, context)
+        name, target = (FAULTY, 1.0) if isinstance(trigger, NotNamed) else (trigger.metric_name, trigger.request.target)
+        spec = wire.MetricSpec(metricName=name, targetSize=_whole(target), targetSizeFloat=target)
         return wire.GetMetricSpecResponse(metricSpecs=[spec])
 
     async def stream_metric_spec(self, ref: Reference, context: Context) -> AsyncIterator[wire.GetMetricSpecResponse]:
-        """The target, once: no trigger changes within a stream.
-
-        KEDA (from 2.21) keeps it, and so counts failures towards `fallback` while this process is away.
-        """
+        """The target, once: KEDA (from 2.21) keeps it, and counts failures to `fallback` while this process is away."""
         yield await self.get_metric_spec(ref, context)
         await asyncio.Event().wait()
 
@@ -100,13 +102,14 @@ class ScalerService:
             await asyncio.sleep(STREAM_CHECK_SECONDS)
 
     async def _trigger(self, ref: Reference, context: Context) -> Trigger:
-        await self._admit(context)
-        if ref is None:
-            await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "this is no message of the protocol")
-        trigger = parse_trigger(ref.namespace, ref.name, ref.scalerMetadata)
+        trigger = await self._parsed(ref, context)
         if isinstance(trigger, NotNamed):
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, trigger.message)
         return trigger
+
+    async def _parsed(self, ref: Reference, context: Context) -> Trigger | NotNamed:
+        await self._admit(context)
+        return parse_trigger(ref.namespace, ref.name, ref.scalerMetadata) if ref else NotNamed("garbage, no trigger")
 
     async def _known(self, trigger: Trigger, context: Context) -> OfferedValue:
         value = self._scaler.value(trigger)
@@ -115,10 +118,8 @@ class ScalerService:
         return value
 
     async def _admit(self, context: Context) -> None:
-        if not self._client_names:
-            return
         names = {name.decode("utf-8", "replace") for name in context.auth_context().get("x509_common_name", ())}
-        if names.isdisjoint(self._client_names):
+        if self._client_names and names.isdisjoint(self._client_names):
             self._audit.note("scaler_call_denied", client_names=", ".join(sorted(names))[:NAMES_SHOWN])
             await context.abort(grpc.StatusCode.PERMISSION_DENIED, "the client's certificate carries another name")
 
@@ -199,8 +200,6 @@ def _amount(text: str) -> float | None:
 
 KEEPING = frozenset({NEUTRAL, HOLD})
 """Values that stand for a present count, not for demand."""
-
-
 UNREAD_FOR = timedelta(minutes=5)
 """Time for which the HPA that KEDA makes of a new ScaledObject may be unread: a cycle or two, and its scrapes."""
 MAX_UNREAD = 10_000
@@ -229,13 +228,16 @@ class TriggerValues:
         if request.signal and table.meta.measured and request.signal not in table.meta.measured:
             return NotNamed(f"trigger signal {request.signal[:64]!r}: use {', '.join(table.meta.measured)}")
         moment = moment_at(table, self._clock(), self._stale_after)
-        value = answer(table, request, moment)
-        offer = None if isinstance(value, OfferedValue) else _offer(table, request)
-        count = None if offer is None else current_count(offer, moment)
+        value, offer = answer(table, request, moment), _offer(table, request)
+        named = (request.metric, request.signal)
+        readers = [each for each in offer.consumers if (each.metric, each.signal) == named] if offer else []
+        if any(reader.type != PER_REPLICA for reader in readers):
+            return NotNamed("trigger metricType: Value says nothing about one replica; use AverageValue")
+        count = None if offer is None or isinstance(value, OfferedValue) else current_count(offer, moment)
         if offer is None or count is None:
             self._unread.pop(request, None)
             return value
-        unread = isinstance(value, NotNamed) and self._is_unread(offer, request, moment.now)
+        unread = isinstance(value, NotNamed) and not readers and self._is_unread(request, moment.now)
         asleep = isinstance(value, NotKnown) and count == 0 and offer.abstain != "fail"
         if unread or asleep:
             neutral = request.target * count
@@ -274,13 +276,11 @@ class TriggerValues:
         signals = [trigger.request.signal] if trigger.request.signal else offer.signals
         return any(signal in table.meta.survives_zero for signal in signals)
 
-    def _is_unread(self, offer: WorkloadOffer, request: MetricRequest, now: datetime) -> bool:
-        """Whether the HPA of the ScaledObject has not been read, for a time in which it may not have been."""
-        if request.metric != DEMAND_METRIC or any(reader.signal == request.signal for reader in offer.consumers):
-            return False
+    def _is_unread(self, request: MetricRequest, now: datetime) -> bool:
+        """Whether an HPA that does not read this demand is younger than the time in which that may be so."""
         if len(self._unread) >= MAX_UNREAD and request not in self._unread:
             del self._unread[next(iter(self._unread))]
-        return now - self._unread.setdefault(request, now) <= UNREAD_FOR
+        return bool(request.signal) and now - self._unread.setdefault(request, now) <= UNREAD_FOR
 
 
 def _offer(table: PublishedTable, request: MetricRequest) -> WorkloadOffer | None:

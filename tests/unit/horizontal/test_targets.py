@@ -129,7 +129,7 @@ def test_a_count_that_keda_passes_on_from_us_is_the_answer_itself() -> None:
     assert isinstance(first, Unusable)
 
 
-@pytest.mark.parametrize("metric", ["s0-prometheus", "s1-metric-api-value"])
+@pytest.mark.parametrize("metric", ["s0-prometheus", "s1-metric-api-value", "composite-metric"])
 def test_a_metric_of_keda_without_a_name_of_ours_has_the_remedy(metric: str) -> None:
     by_keda = Target(metric, TargetType.AVERAGE_VALUE, 0.35)
     assert targets_of(workload(autoscaler=hpa(by_keda)), HORIZONTAL) == (Unusable(metric, UNNAMED_BY_KEDA),)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import grpc
 import pytest
 
+from forecaster.domain.workload import Target, TargetType
 from forecaster.serving.keda import externalscaler_pb2 as wire
 from tests.support.control_plane.authority import Authority, KeyPair
 from tests.support.keda import CPU, ScalerProcess, ask, keda_client, reference
@@ -89,8 +90,26 @@ class TestAsKedaAsks:
         """KEDA keeps the target: it counts failures towards `fallback` only for a target that it knows."""
         (target,) = keda_client(scaler.address, "GetMetricSpec", *CPU_TRIGGER)
         assert keda_client(scaler.address, "StreamMetricSpec", *CPU_TRIGGER, seconds=2) == [target]
-        (refused,) = keda_client(scaler.address, "StreamMetricSpec", "signal=cpu")
+
+    def test_a_trigger_with_a_fault_has_a_target_and_no_number(self, scaler: ScalerProcess) -> None:
+        """KEDA counts the failures of a number towards `fallback`; without a target there is nothing to count."""
+        target = {"metricName": "faulty-trigger", "targetSize": 1, "targetSizeFloat": 1}
+        for call in ("GetMetricSpec", "StreamMetricSpec"):
+            assert keda_client(scaler.address, call, "signal=cpu", seconds=2) == [target]
+        for call in ("GetMetrics", "IsActive", "StreamIsActive"):
+            (refused,) = keda_client(scaler.address, call, "signal=cpu")
+            assert refused["error"] == "InvalidArgument"
+            assert "trigger target: say what one replica carries" in refused["message"]
+
+    def test_a_number_that_the_hpa_multiplies_by_its_pods_is_refused(self, tmp_path: Path) -> None:
+        """By a target of type Value a count that is kept would be squared."""
+        targets = (Target("s0-forecaster-cpu", TargetType.VALUE, 0.5),)
+        row = replace(recommendation(), targets=targets)
+        table = publish(tmp_path / "table", row, at=datetime.now(UTC), mode="publish")
+        with ScalerProcess(table) as running:
+            (refused,) = keda_client(running.address, "GetMetrics", *CPU_TRIGGER)
         assert refused["error"] == "InvalidArgument"
+        assert "trigger metricType: Value says nothing about one replica; use AverageValue" in refused["message"]
 
     def test_the_push_stream_says_the_state_at_once_and_each_change(self, table: Path) -> None:
         publish(table, waiting_for_load(), at=datetime.now(UTC), mode="publish")
