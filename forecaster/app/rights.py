@@ -19,7 +19,7 @@ from forecaster.kube.rights import SERVICE, missing, rights_of
 from forecaster.resources.neighbours import SCALED_OBJECTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
     from pathlib import Path
 
     from forecaster.config.settings import Settings
@@ -56,6 +56,7 @@ class Fallback(Wire, frozen=True):
     """Replicas while triggers fail, from a number of failures in a row on; KEDA's definition has other fields, too."""
 
     failure_threshold: int = 0
+    replicas: int = 0
 
 
 class TriggersSpec(Wire, frozen=True):
@@ -63,6 +64,7 @@ class TriggersSpec(Wire, frozen=True):
 
     triggers: tuple[KedaTrigger, ...] = ()
     fallback: Fallback | None = None
+    min_replica_count: int = 0
 
 
 class TriggeredObject(Wire, frozen=True):
@@ -78,17 +80,16 @@ def triggered_by(client: ApiClient, service: str) -> list[TriggeredObject]:
     return [scaled for scaled in scaled_objects if any(trigger.reads(service) for trigger in scaled.spec.triggers)]
 
 
-def without_fallback(scaled_objects: Sequence[TriggeredObject], service: str) -> list[str]:
-    """Say of each ScaledObject that reads our numbers what leaves it without a fallback; nothing where it has one."""
-    return [why for scaled_object in scaled_objects if (why := _unguarded(scaled_object, service))]
-
-
 def _unguarded(scaled_object: TriggeredObject, service: str) -> str:
+    """Say what leaves a ScaledObject that reads our numbers without a fallback; empty where it has one."""
     name = f"ScaledObject {scaled_object.metadata.namespace}/{scaled_object.metadata.name}"
-    if scaled_object.spec.fallback is None:
+    fallback = scaled_object.spec.fallback
+    if fallback is None:
         return f"{name} states no fallback"
+    if fallback.replicas == scaled_object.spec.min_replica_count == 0:
+        return f"{name}: by a fallback of 0 replicas KEDA scales to 0 while triggers fail, state 1 or more"
     types = {trigger.type for trigger in scaled_object.spec.triggers if trigger.reads(service)}
-    threshold = scaled_object.spec.fallback.failure_threshold
+    threshold = fallback.failure_threshold
     if GRPC in types:
         return f"{name}: its fallback does not count failures of a trigger of type {GRPC}"
     if PUSHED in types and threshold:
@@ -129,7 +130,7 @@ def fallback_checks(settings: Settings) -> list[Check]:
             users = triggered_by(connected, service)
     except ForecasterError:
         return []
-    if faults := without_fallback(users, service):
+    if faults := [why for user in users if (why := _unguarded(user, service))]:
         remedy = "state `fallback`, and a trigger of type external-push, metrics-api or prometheus: docs/integrate.md"
         return [Check("fallbacks of KEDA", ok=False, detail="; ".join(faults), remedy=remedy)]
     return [Check("fallbacks of KEDA", ok=True, detail=f"each of {len(users)} ScaledObjects has one")] if users else []

@@ -173,6 +173,17 @@ class TestFallbacksOfKeda:
         (check,) = fallback_checks(settings)
         assert check.detail.endswith("failureThreshold 3 is never reached by a trigger of type external-push, state 0")
 
+    def test_a_fallback_of_nothing_lets_go_of_the_last_pod(self, server: LiveServer, settings: Settings) -> None:
+        """While failures are below the threshold KEDA goes by minReplicaCount, where the fallback has no replicas."""
+        without, bounded = triggered("web", BY_JSON, after=3), triggered("other", BY_JSON, after=3)
+        for scaled_object in (without, bounded):
+            scaled_object["spec"]["fallback"]["replicas"] = 0
+        bounded["spec"]["minReplicaCount"] = 1
+        server.objects = {"scaledobjects": [without, bounded]}
+        (check,) = fallback_checks(settings)
+        scaled_to_zero = "by a fallback of 0 replicas KEDA scales to 0 while triggers fail, state 1 or more"
+        assert check.detail == f"ScaledObject shop/web: {scaled_to_zero}"
+
     def test_those_of_others_are_none_of_ours(self, server: LiveServer, settings: Settings) -> None:
         server.objects = {"scaledobjects": [triggered("queue", ("kafka", "topic", "orders"), fallback=False)]}
         assert fallback_checks(settings) == []
