@@ -23,14 +23,14 @@ from forecaster.serving.options import Address, address_argument
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-
 SCALER_GRACE_SECONDS = 2.0
 """Time for calls in progress when the process is stopped; streams end at once."""
-
 CHANNEL_LIMITS = (
     ("grpc.max_receive_message_length", 64 * 1024),  # a trigger's metadata is some hundred bytes
     ("grpc.max_metadata_size", 16 * 1024),
     ("grpc.max_concurrent_streams", 20_000),  # KEDA keeps one connection and a stream for each push trigger
+    ("grpc.server.max_pending_requests", 20_000),  # beyond 1,000, when KEDA comes back, a share would be cancelled
+    ("grpc.server.max_pending_requests_hard_limit", 40_000),
     ("grpc.server_handshake_timeout_ms", 5_000),  # half-open connections
     ("grpc.keepalive_time_ms", 30_000),  # streams are silent for hours
     ("grpc.keepalive_timeout_ms", 10_000),

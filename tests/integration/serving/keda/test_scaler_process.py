@@ -263,6 +263,18 @@ class TestAttacks:
             with guarded.channel(authority, client) as channel:
                 wait_until(lambda: is_active(channel), goal="an answer beside 500 silent connections")
 
+    def test_thousands_of_calls_at_once_are_all_answered(self, scaler: ScalerProcess) -> None:
+        """KEDA comes back with all its triggers; each call that is cancelled would count towards a fallback."""
+        request = wire.GetMetricsRequest(scaledObjectRef=reference(), metricName="cpu")
+        with scaler.channel() as channel:
+            method = channel.unary_unary(
+                "/externalscaler.ExternalScaler/GetMetrics",
+                wire.GetMetricsRequest.SerializeToString,
+                wire.GetMetricsResponse.FromString,
+            )
+            calls = [method.future(request, timeout=PATIENCE) for _ in range(4000)]
+            assert {call.code() for call in calls} == {grpc.StatusCode.OK}
+
     def test_a_torn_table_leaves_the_last_one(self, scaler: ScalerProcess, table: Path) -> None:
         table.write_bytes(table.read_bytes()[:200])
         with scaler.channel() as channel:
