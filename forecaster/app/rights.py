@@ -89,10 +89,9 @@ def _unguarded(scaled_object: TriggeredObject, service: str) -> str:
     if fallback.replicas == scaled_object.spec.min_replica_count == 0:
         return f"{name}: by a fallback of 0 replicas KEDA scales to 0 while triggers fail, state 1 or more"
     types = {trigger.type for trigger in scaled_object.spec.triggers if trigger.reads(service)}
-    threshold = fallback.failure_threshold
     if GRPC in types:
         return f"{name}: its fallback does not count failures of a trigger of type {GRPC}"
-    if PUSHED in types and threshold:
+    if PUSHED in types and (threshold := fallback.failure_threshold):
         return f"{name}: failureThreshold {threshold} is never reached by a trigger of type {PUSHED}, state 0"
     return ""
 

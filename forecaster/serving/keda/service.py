@@ -118,8 +118,10 @@ class ScalerService:
         return value
 
     async def _admit(self, context: Context) -> None:
+        if not self._client_names:
+            return
         names = {name.decode("utf-8", "replace") for name in context.auth_context().get("x509_common_name", ())}
-        if self._client_names and names.isdisjoint(self._client_names):
+        if names.isdisjoint(self._client_names):
             self._audit.note("scaler_call_denied", client_names=", ".join(sorted(names))[:NAMES_SHOWN])
             await context.abort(grpc.StatusCode.PERMISSION_DENIED, "the client's certificate carries another name")
 
@@ -168,8 +170,7 @@ def parse_trigger(namespace: str, scaled_object: str, metadata: Mapping[str, str
     """Return the trigger of a ScaledObject; it reads only workloads of its own namespace.
 
     Metadata: `workload` (default: the ScaledObject's own name), `kind`, `metric` (default: demand), `signal` and
-    `target` (for demand, both needed), `activationTarget` (default: 0). What KEDA itself reads, such as
-    `scalerAddress`, is left alone.
+    `target` (for demand, both needed), `activationTarget` (default: 0). Other metadata are KEDA's.
     """
     short, signal = metadata.get("metric", "demand"), metadata.get("signal", "")
     metric = SHORT.get(short, short)
@@ -249,8 +250,7 @@ class TriggerValues:
 
         Demand is that at the lead time, so a workload at zero is woken before its load arrives. A count that is kept
         for want of knowledge stays active whatever the activation: ignorance scales nothing to zero. Nor does a signal
-        that is not measured without pods, since nothing would wake the workload again; KEDA's own CPU and memory
-        triggers are always active for that reason.
+        that is not measured without pods, since nothing would wake the workload again.
         """
         if value.source in KEEPING:
             return value.value > 0.0
