@@ -43,22 +43,7 @@ UNFINISHED = (
     "How ",
 )
 """Beginnings of a docstring that only its neighbours explain."""
-FOLDERS = (
-    "benchmarks",
-    "deploy",
-    "forecaster",
-    "models",
-    "notebooks",
-    "tests/browser",
-    "tests/contract",
-    "tests/notebooks",
-    "tests/oracles",
-    "tests/property",
-    "tests/support",
-    "tests/unit/benchmarks",
-    "tests/unit/deploy",
-    "tests/vectors",
-)
+FOLDERS = ("benchmarks", "deploy", "forecaster", "models", "notebooks", "tests")
 """Folders that are written in plain words."""
 
 

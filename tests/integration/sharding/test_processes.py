@@ -245,7 +245,7 @@ def test_what_keeps_shards_from_workers_is_said_of_each_workload(site: Site, tmp
 def test_a_worker_of_another_version_is_named_where_it_gives_no_answer_and_not_used_beside_others(
     site: Site, tmp_path: Path
 ) -> None:
-    """It may not understand what it is given; then Dask has no word of it either."""
+    """A worker of another version may not understand its shard, and Dask does not report why."""
     with site.service(tmp_path, shards=2) as cycle:
         site.processes.start_workers(1, *ANOTHER_VERSION)
         site.processes.wait_for_workers(3)
