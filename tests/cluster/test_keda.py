@@ -155,12 +155,12 @@ def test_a_trigger_with_a_fault_falls_back_and_stops_no_other(
     """KEDA asks for targets first: while one is missing it answers no trigger, and counts no failure."""
     forecast(table, namespace, 200.0)
     scale_by(keda, scaler, client, namespace, begin=1)
-    wait_until(lambda: desired(keda.api, namespace) == 2, what="200 requests a second by 100")
+    wait_until(lambda: desired(keda.api, namespace) == 2, goal="200 requests a second by 100")
     authentication, scaled = example(scaler, namespace, target="half")
     scaled["spec"]["triggers"].append(EVERY_MINUTE_EIGHT)
     apply(keda, [authentication, scaled])
-    wait_until(lambda: is_true(keda.api, namespace, "Fallback"), what="the fallback")
-    wait_until(lambda: desired(keda.api, namespace) == 8, what="the replicas of the other trigger")
+    wait_until(lambda: is_true(keda.api, namespace, "Fallback"), goal="the fallback")
+    wait_until(lambda: desired(keda.api, namespace) == 8, goal="the replicas of the other trigger")
     assert "trigger target: say what one replica carries" in keda.programs.log("keda-operator").read_text()
 
 
