@@ -41,7 +41,7 @@ CONNECT_SECONDS = 5.0
 RETRY_PAUSE_SECONDS = 0.2
 FACTS_SECONDS = 1.8
 """Seconds within which a worker answers about one workload: less than the serving process waits (`app/facts.py`)."""
-VERSION = f"forecaster {__version__}"
+VERSION_RESOURCE = f"forecaster {__version__}"
 """Resource by which a worker states its version."""
 AVOIDED = 3
 """Cycles in which a worker that was overtaken is given nothing."""
@@ -134,7 +134,7 @@ class DaskExecutor:
         for shard in left:
             worker = self.places.get(shard, "")
             late = f"not computed within {seconds:g} s by worker {worker}"
-            foreign = f", which is not of {VERSION}; deploy workers and service of one version"
+            foreign = f", which is not of {VERSION_RESOURCE}; deploy workers and service of one version"
             yield ShardFailure(shard, fault or late + (foreign if worker in self.others else ""))
 
     def _submitted(self, left: dict[int, ShardTask], seconds: float) -> Iterator[ShardResult | ShardFailure]:
@@ -142,7 +142,7 @@ class DaskExecutor:
         round_ = ShardRound(self._connected(seconds), self.last)
         stated = self._client.scheduler_info(n_workers=-1)["workers"]
         self.there = sorted(stated)
-        self.others = [worker for worker in self.there if VERSION not in stated[worker]["resources"]]
+        self.others = [worker for worker in self.there if VERSION_RESOURCE not in stated[worker]["resources"]]
         fit = [worker for worker in self.there if worker not in self.others] or self.there
         workers = [worker for worker in fit if worker not in self.avoided] or fit
         if not workers:
@@ -260,7 +260,7 @@ def work(settings: ShardingSettings, health: str) -> None:
         host=settings.listens_at,
         nthreads=1,
         memory_limit=0,
-        resources={VERSION: 1},
+        resources={VERSION_RESOURCE: 1},
         dashboard=False,
         dashboard_address=health,
         security=security_of(settings),
