@@ -109,8 +109,8 @@ class PrometheusSettings(BaseModel):
         30.0,
         gt=0,
         le=600,
-        description="How long to wait for an answer, up to its last byte; a third of it after a query of a cycle "
-        "had none. The server gives up a second earlier, so that it says why: below its --query.timeout of 2 minutes.",
+        description="How long to wait for an answer, up to its last byte; a third of it after a query without one. "
+        "The server gives up a second earlier, so that it says why: below its --query.timeout of two minutes.",
     )
     most_answer_mib: int = Field(
         256,
