@@ -199,7 +199,10 @@ def test_the_limits_of_a_cycle_hold(fleet: list[tuple[int, int]]) -> None:
         assert added(write) <= max(MIN_GROWTH, int(RULES.most_growth * write.subject.replicas))
     named = {write.subject.id for write in plan.writes} | {refusal.subject.id for refusal in plan.refusals}  # type: ignore[attr-defined]
     assert named == {workload.id for workload in live if (offers[workload.id].replicas or 0) > workload.replicas}
-    assert set(due_workloads(offers, memory, NOON, RULES)) == named
+    due = list(due_workloads(offers, memory, NOON, RULES))
+    assert set(due) == named
+    growth = [(offers[id_].replicas or 0) / offers[id_].current for id_ in due]
+    assert growth == sorted(growth, reverse=True)
 
 
 def added(write: ScaleWrite) -> int:
