@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -327,6 +328,11 @@ class TestFailures:
         assert replica.cluster.written == []
         assert effected.failures[5:] == ("floor: 4 changes left for the next cycle",)
 
+    def test_trouble_that_a_success_ends_is_counted_anew(self) -> None:
+        replica = self.over_namespaces(*(f"team-{number}" for number in range(9)))
+        replica.cluster.fails = [*[ApiError("etcd", 500)] * 4, None, *[ApiError("etcd", 500)] * 4]
+        assert replica.cycle(7).writes == {("forget", "failed"): 8, ("forget", "written"): 1}
+
     @pytest.mark.parametrize(
         "error", [UnreachableError("no answer"), ApiError("webhook", 500), ValueError("bug")], ids=str
     )
@@ -359,7 +365,7 @@ class TestFailures:
         assert len({name for names in tried[1:] for name in names}) == 50
         replica.cluster.refuses = {}
         replica.cycle(7)
-        assert {write.subject.namespace for write in replica.cluster.written} == {"full", "team"}
+        assert Counter(write.subject.namespace for write in replica.cluster.written) == {"full": 50, "team": 1}
 
     def test_release_goes_on_past_an_object_whose_write_is_not_answered(self) -> None:
         replica = self.over_namespaces("bad", "shop", "team")

@@ -84,6 +84,13 @@ def test_what_is_ordinary_brakes_nothing(size: int, lowered: int, to: int) -> No
     assert effected.writes[("lower", "written")] > 0
 
 
+def test_every_raise_comes_before_the_first_lowering_whatever_namespaces_they_are_in() -> None:
+    falling = replace(live_hpa("b", 9), namespace="night", floor=WrittenFloor(2, NOON))
+    writes = [Write(falling, Change.LOWER, 4, "a test"), *(Write(live_hpa(name), Change.RAISE, 7, "") for name in "cd")]
+    ordered = WriteQueue("floor", Fence(), ActingSettings(), Log(FakeAutoscalers.of())).turns.ordered(writes)
+    assert [write.change for write in ordered] == [Change.RAISE, Change.RAISE, Change.LOWER]
+
+
 def test_a_replica_that_does_not_lead_brakes_nothing() -> None:
     fleet = Fleet()
     fleet.fence.left = 0

@@ -296,3 +296,10 @@ class TestReading:
         assert scale.fault == (
             "label forecaster.dev/replicas-before is 'many', not a count; write the owner's replicas there"
         )
+
+
+@pytest.mark.parametrize(("count", "change"), [(7, Change.RAISE), (3, Change.LOWER)])
+def test_part_of_an_undo_keeps_the_marks_that_say_what_the_rest_is(count: int, change: Change) -> None:
+    scale = replace(live_scale_of("web", 4), before=9, marked=True)
+    part = ScaleWrite(scale, Change.RESTORE, 9, "another mode").bounded(count, "by its rate limits")
+    assert (part.change, part.replicas, part.before) == (change, count, 9)
