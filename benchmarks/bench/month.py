@@ -38,7 +38,7 @@ DOCS = Path(__file__).parents[2] / "docs"
 PAGE = """# A month of real services
 
 {series} recorded services and machines of {publishers} publishers, {days} days each, minute by minute; a pod serves
-{start_up} minutes after its request. Both begin as a fresh install does, with the two days of history or more that
+{start_up} minutes after it is requested. Both begin as a fresh install does, with the two days of history or more that
 lie before. Ours stands beside a plain HPA with a target of {target} *at the same pod-hours*; [the bench](benchmark.md)
 has the metrics and their formulas. **{helped} of {series} are helped.**
 
