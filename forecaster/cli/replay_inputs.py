@@ -32,7 +32,7 @@ from forecaster.sources.bundle import SUFFIX, read_bundle
 from forecaster.store.forecast_cache import ForecastFiles, usual_directory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from forecaster.publish.settings import PriceSettings
     from forecaster.replay.compare import Forecasting
@@ -67,7 +67,7 @@ def inputs_of(options: ReplayOptions, begin: datetime | None = None) -> ReplayIn
     settings = _settings(options)
     length = duration_of("--length", options.length)
     specs = specs_of(options.hpa or (), SHIPPED)
-    recorded = _with_hpas(_traces(options, settings, length), specs)
+    recorded = _completed(_traces(options, settings, length), specs, _amounts(options.request or ()))
     if not recorded.minutes:
         raise ConfigError("command line", [Fault("--export", str(options.export), "it holds no signal known here")])
     until = min(recorded.end, instant(options.until, UNTIL)) if options.until else recorded.end
@@ -117,30 +117,34 @@ def _traces(options: ReplayOptions, settings: Settings, length: timedelta) -> Tr
             until=until,
             chosen=partial(chosen, pattern=options.workload, settings=settings),
         )
-    whole = _exported(options.export, options, settings.signal_table) if options.export else traces.recorded()
+    whole = _exported(options.export, settings.signal_table) if options.export else traces.recorded()
     ids = [workload.id for workload in whole.workloads]
     chosen_ids = chosen(of_namespaces(ids, options.namespace), options.workload)
     return whole.take([i for i, id_ in enumerate(ids) if id_ in chosen_ids])
 
 
-def _exported(path: Path, options: ReplayOptions, known: Signals) -> Traces:
-    """A bundle brings its workloads; a table has demand alone: requests of its workloads come from an option."""
+def _exported(path: Path, known: Signals) -> Traces:
+    """A bundle brings its workloads; a table has demand alone."""
     if path.suffix == SUFFIX:
         return traces.bundled(path, known)
-    amounts = _amounts(options.request or ())
-    resources = Resources(cpu_request=amounts.get("cpu"), memory_request=amounts.get("memory"))
-    return traces.exported(path, lambda id_, _signals: Workload(id_, 1, 1, resources, None), known)
+    return traces.exported(path, lambda id_, _signals: Workload(id_, 1, 1, Resources(), None), known)
 
 
-def _with_hpas(recorded: Traces, specs: Sequence[HpaSpec]) -> Traces:
-    """The workloads with the HPAs of the manifests; the only manifest is taken for all that none names."""
+def _completed(recorded: Traces, specs: Sequence[HpaSpec], requests: Mapping[str, float]) -> Traces:
+    """The workloads with the manifests' HPAs, a single one for all without, and these requests where they have none."""
     pairs = [(workload, _spec_for(workload, specs)) for workload in recorded.workloads]
     lent = [str(workload.id) for workload, spec in pairs if spec and not _names(spec, workload.id)]
     if lent:
         more = f" and {len(lent) - MAX_NAMED} more" if len(lent) > MAX_NAMED else ""
         tell(f"! no HPA names {', '.join(lent[:MAX_NAMED])}{more}: HPA {specs[0].name} is taken for them")
     scaled = (replace(workload, autoscaler=autoscaler_of(spec)) if spec else workload for workload, spec in pairs)
-    return replace(recorded, workloads=tuple(scaled))
+    return replace(recorded, workloads=tuple(_with_requests(workload, requests) for workload in scaled))
+
+
+def _with_requests(workload: Workload, requests: Mapping[str, float]) -> Workload:
+    own = workload.resources
+    cpu, memory = own.cpu_request or requests.get("cpu"), own.memory_request or requests.get("memory")
+    return replace(workload, resources=replace(own, cpu_request=cpu, memory_request=memory))
 
 
 def _spec_for(workload: Workload, specs: Sequence[HpaSpec]) -> HpaSpec | None:
@@ -256,12 +260,11 @@ def models_version() -> str:
 def _capacity(text: str | None, known: Signals) -> Capacity | None:
     if text is None:
         return None
-    name = text.partition("=")[0]
-    amounts = _amounts([text], "--pod-capacity")
+    ((name, amount),) = _amounts([text], "--pod-capacity").items()
     signal = known.by_name.get(name)
-    if signal is None or not amounts[name]:
+    if signal is None or not amount:
         raise ConfigError("command line", [Fault("--pod-capacity", text, "must be like cpu=500m or requests=60")])
-    return Capacity(amounts[name], signal)
+    return Capacity(amount, signal)
 
 
 def _amounts(pairs: Sequence[str], option: str = "--request") -> dict[str, float]:

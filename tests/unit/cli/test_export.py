@@ -14,7 +14,10 @@ from typer.testing import CliRunner
 
 from forecaster.app import notebook, traces
 from forecaster.cli import app
+from forecaster.cli.replay import ReplayOptions
+from forecaster.cli.replay_inputs import inputs_of
 from forecaster.config.settings import Settings
+from forecaster.domain.workload import Resources
 from forecaster.sources.bundle import read_bundle, write_bundle
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.recorded import load_recording
@@ -87,6 +90,14 @@ def test_a_replay_of_a_bundle_has_its_hpas_and_policies(week: Path) -> None:
     done = run("replay", "--export", str(week), "shop/search", "--length", "2h", "--every", "30", "--no-cache")
     assert done.exit_code == 0, done.output
     assert "1 workload over 2 h" in done.output
+
+
+def test_a_request_that_a_bundle_has_not_is_the_stated_one(week: Path, tmp_path: Path) -> None:
+    bundle, bare = read_bundle(week), tmp_path / "bare.zip"
+    unsized = tuple(replace(row, resources=Resources(memory_request=7e9)) for row in bundle.workloads)
+    write_bundle(bare, replace(bundle, manifest=structs.replace(bundle.manifest, workloads=unsized)))
+    inputs = inputs_of(ReplayOptions(export=bare, request=["cpu=250m", "memory=1Gi"]))
+    assert {workload.resources for workload in inputs.traces.workloads} == {Resources(0.25, memory_request=7e9)}
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet"])

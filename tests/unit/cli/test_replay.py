@@ -114,6 +114,11 @@ def test_an_export_without_an_hpa_is_left_out_with_the_reason(export: Path) -> N
     assert "State what scales it by --hpa FILE, and its pods by --request cpu=500m" in done.output
 
 
+def test_a_request_that_is_no_amount_is_refused_whatever_is_replayed() -> None:
+    done = run("shop/checkout", "--request", "cpu=abc")
+    assert "--request cpu=abc: " in str(done.exception)
+
+
 def test_an_hpa_that_is_used_for_a_workload_it_does_not_name_is_warned_of(tmp_path: Path, manifest: Path) -> None:
     path = tmp_path / "wide.csv"
     rows = [f"2026-03-01 {m // 60:02}:{m % 60:02}:00,100,90" for m in range(400)]
