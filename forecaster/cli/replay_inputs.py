@@ -21,7 +21,7 @@ from forecaster.domain.layers import merged
 from forecaster.domain.policies import Policies
 from forecaster.domain.signal import Signal, Signals
 from forecaster.domain.window import MINUTE
-from forecaster.domain.workload import Prices, Resources, Workload, WorkloadId
+from forecaster.domain.workload import Prices, Workload, WorkloadId
 from forecaster.errors import MAX_NAMED, ConfigError, Fault, UnknownName
 from forecaster.hpa.spec import SHIPPED, HpaSpec
 from forecaster.replay.assumptions import START_UP, Assumptions, Timing
@@ -117,17 +117,15 @@ def _traces(options: ReplayOptions, settings: Settings, length: timedelta) -> Tr
             until=until,
             chosen=partial(chosen, pattern=options.workload, settings=settings),
         )
-    whole = _exported(options.export, settings.signal_table) if options.export else traces.recorded()
+    if options.export is None:
+        whole = traces.recorded()
+    elif options.export.suffix == SUFFIX:
+        whole = traces.bundled(options.export, settings.signal_table)
+    else:  # a table, which has demand alone
+        whole = traces.exported(options.export, lambda id_, _signals: Workload(id_, 1, 1), settings.signal_table)
     ids = [workload.id for workload in whole.workloads]
     chosen_ids = chosen(of_namespaces(ids, options.namespace), options.workload)
     return whole.take([i for i, id_ in enumerate(ids) if id_ in chosen_ids])
-
-
-def _exported(path: Path, known: Signals) -> Traces:
-    """A bundle brings its workloads; a table has demand alone."""
-    if path.suffix == SUFFIX:
-        return traces.bundled(path, known)
-    return traces.exported(path, lambda id_, _signals: Workload(id_, 1, 1, Resources(), None), known)
 
 
 def _completed(recorded: Traces, specs: Sequence[HpaSpec], requests: Mapping[str, float]) -> Traces:

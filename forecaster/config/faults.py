@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
+from forecaster.domain.amounts import duration_text
 from forecaster.domain.faults import allowed
 from forecaster.domain.layers import merged
 from forecaster.domain.policies import overlap
@@ -99,6 +101,7 @@ def _path(location: Path) -> str:
 def _shown(path: str, value: object) -> object:
     if SECRET.search(path):
         return "(not shown)"
+    value = duration_text(value) if isinstance(value, timedelta) else value
     if isinstance(value, str):
         text = ADDRESS.sub(lambda part: f"{'***@' * bool(part[1])}{part[2]}{'?***' * bool(part[3])}", value)
         return text if len(text) <= VALUE_SHOWN_MAX else text[:VALUE_SHOWN_MAX] + "…"

@@ -89,6 +89,9 @@ class TestFaults:
     def test_each_names_what_is_allowed(self, text: str, path: str, allowed: str) -> None:
         assert allowed in faults(text)[path][1]
 
+    def test_a_duration_is_repeated_as_it_was_written(self) -> None:
+        assert faults("cycle: {interval: 30s}")["cycle.interval"][0] == "30s"
+
     def test_one_between_settings_names_no_value(self) -> None:
         with pytest.raises(ConfigError, match=r"\n  policy: mode floor needs floor.enabled: true, and"):
             parse({"policy": {"mode": "floor"}}, "settings.yaml")
