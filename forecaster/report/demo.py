@@ -6,6 +6,7 @@ import signal
 from collections import defaultdict
 from contextlib import contextmanager
 from datetime import datetime, timedelta
+from itertools import takewhile
 from threading import Event
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -171,17 +172,14 @@ FRAME = timedelta(minutes=5)
 
 def watch(moments: Iterable[PlayedMinute], begin: datetime, length: timedelta, console: Console) -> PlayedMinute:
     """Show all moments; returns the last one. Whatever ends the play, the cursor is visible afterwards."""
-    console.print(_headline(begin, length), highlight=False, soft_wrap=True)
-    if console.is_terminal and not console.is_dumb_terminal:
-        return _live(moments, begin, length, console)
-    return _lines(moments, begin, length, console)
-
-
-def _headline(begin: datetime, length: timedelta) -> str:
-    return (
+    headline = (
         f"{length / HOUR:g} h of recorded load from {begin:%a %d %b %Y %H:%M} UTC on, after {DEMO_HISTORY.days} days "
         "of history; the service reads both from an embedded Prometheus."
     )
+    console.print(headline, highlight=False, soft_wrap=True)
+    if console.is_terminal and not console.is_dumb_terminal:
+        return _live(moments, begin, length, console)
+    return _lines(moments, begin, length, console)
 
 
 def _live(moments: Iterable[PlayedMinute], begin: datetime, length: timedelta, console: Console) -> PlayedMinute:
@@ -240,7 +238,7 @@ def _spent(simulated: Simulated) -> str:
     return f"{account.pod_hours:.0f} pod-hours, {account.short_minutes:.0f} min short"
 
 
-# Ctrl-C: the first one stops the demo at once, the others must not disturb its cleaning up.
+# Ctrl-C: the first one stops the demo, the others must not disturb its cleaning up.
 
 
 Step = TypeVar("Step")
@@ -250,25 +248,26 @@ class Interrupt:
     """Whether a stop was requested."""
 
     def __init__(self) -> None:
-        self.asked = False
+        self.asked = self._deferred = False
 
     def note(self, _number: int, _frame: FrameType | None) -> None:
         """The handler of the signal."""
-        if not self.asked:
-            self.asked = True
+        first, self.asked = not self.asked, True
+        if first and not self._deferred:
             raise KeyboardInterrupt
 
     def between(self, steps: Iterable[Step]) -> Iterator[Step]:
-        """Yield the steps until a stop is requested.
+        """Yield the steps until a stop is requested, then raise KeyboardInterrupt; the running step ends first.
 
-        Python drops an exception that a signal handler raises inside a finalizer, so the request is checked again here.
-
-        Raises KeyboardInterrupt where one was.
+        An exception out of a signal handler may leave a library's lock locked, for ever where a finalizer drops it.
         """
-        for step in steps:
-            if self.asked:
-                raise KeyboardInterrupt
-            yield step
+        self._deferred = True
+        try:
+            yield from takewhile(lambda _: not self.asked, steps)
+        finally:
+            self._deferred = False
+        if self.asked:
+            raise KeyboardInterrupt
 
 
 @contextmanager
