@@ -15,6 +15,7 @@ from forecaster.domain.decision import Reason, Resize
 from forecaster.domain.workload import ContainerSize, Resources
 from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source
+from tests.support.api_objects import own_marks
 from tests.support.control_plane.acting import ActingReplica, apply_components
 from tests.support.control_plane.deployed import NAMESPACE
 from tests.support.control_plane.workloads import deployment, replicas
@@ -125,13 +126,7 @@ def marks(plane: ControlPlane, namespace: str) -> set[str]:
     objects: list[Document] = [plane.api.read("Deployment", "web", namespace)]
     for path in (f"/apis/apps/v1/namespaces/{namespace}/replicasets", f"/api/v1/namespaces/{namespace}/pods"):
         objects += plane.api.get(path)["items"]
-    keys = {
-        key
-        for document in objects
-        for part in ("labels", "annotations")
-        for key in document["metadata"].get(part) or {}
-    }
-    return {key for key in keys if key.startswith("forecaster.dev/")}
+    return own_marks(*objects)
 
 
 def until_written(plane: ControlPlane, replica: ActingReplica, mode: Mode, namespace: str) -> None:

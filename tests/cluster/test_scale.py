@@ -13,6 +13,7 @@ import yaml
 
 from forecaster.actuators.scale.scales import BEFORE, LABEL
 from forecaster.domain.workload import WorkloadId
+from tests.support.api_objects import own_marks
 from tests.support.control_plane.acting import ActingReplica, apply_components, events
 from tests.support.control_plane.api import RefusedError
 from tests.support.control_plane.deployed import NAMESPACE
@@ -70,14 +71,7 @@ def managers(api: Api, namespace: str) -> set[str]:
 
 def traces(api: Api, namespace: str) -> set[str]:
     """Marks of ours that the Deployment's controller has copied to its ReplicaSets."""
-    replica_sets = api.get(f"/apis/apps/v1/namespaces/{namespace}/replicasets")["items"]
-    marks = {
-        key
-        for document in replica_sets
-        for part in ("labels", "annotations")
-        for key in document["metadata"].get(part) or {}
-    }
-    return {key for key in marks if key.startswith("forecaster.dev/")}
+    return own_marks(*api.get(f"/apis/apps/v1/namespaces/{namespace}/replicasets")["items"])
 
 
 def release(plane: ControlPlane, *arguments: str, code: int = 0) -> str:

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forecaster.actuators.limits import MIN_GROWTH, MIN_PODS
+from tests.support.api_objects import own_marks
 from tests.support.fake_api_server import FakeApiServer, KilledError
 from tests.support.hands import Hands, object_of, owner_sets, path_of, released_objects_of, value_of
 
@@ -144,7 +145,5 @@ def test_whatever_happened_a_release_leaves_nothing_of_ours(mode: str, happened:
         story.cycle()
     released_objects_of(story.server, mode, story.hands.now)
     for document in story.server.objects.values():
-        meta = document["metadata"]
-        marks = {**meta.get("labels", {}), **meta.get("annotations", {})}
-        assert not [name for name in marks if name.startswith("forecaster.dev/")]
-        assert not [each for each in meta["managedFields"] if each["manager"] == "forecaster"]
+        assert own_marks(document) == set()
+        assert not [each for each in document["metadata"]["managedFields"] if each["manager"] == "forecaster"]

@@ -32,6 +32,12 @@ def metadata(name: str, namespace: str = "shop", version: int = 1, owner: tuple[
     return fields
 
 
+def own_marks(*documents: Document) -> set[str]:
+    """Keys of labels and annotations of ours on these objects."""
+    parts = [document["metadata"].get(part) or {} for document in documents for part in ("labels", "annotations")]
+    return {key for part in parts for key in part if key.startswith("forecaster.dev/")}
+
+
 def container(name: str = "app", cpu: str = "500m", memory: str = "1Gi", **more: object) -> Document:
     return {"name": name, "resources": {"requests": {"cpu": cpu, "memory": memory}}, **more}
 

@@ -121,7 +121,7 @@ class DaskExecutor:
     def run(self, tasks: Sequence[ShardTask], seconds: float) -> Iterator[ShardResult | ShardFailure]:
         """Yield the results as they come."""
         until, left, fault = time.monotonic() + seconds, {task.shard: task for task in tasks}, ""
-        self.avoided = {worker: cycles - 1 for worker, cycles in self.avoided.items() if cycles > 1}
+        self.avoided, self.places = {worker: n - 1 for worker, n in self.avoided.items() if n > 1}, {}
         while left and (rest := until - time.monotonic()) > RETRY_PAUSE_SECONDS:
             try:
                 yield from self._submitted(left, rest)
@@ -133,7 +133,7 @@ class DaskExecutor:
                 time.sleep(RETRY_PAUSE_SECONDS)
         for shard in left:
             worker = self.places.get(shard, "")
-            late = f"not computed within {seconds:g} s by worker {worker}"
+            late = f"not computed within {seconds:g} s" + (f" by worker {worker}" if worker else "")
             foreign = f", which is not of {VERSION_RESOURCE}; deploy workers and service of one version"
             yield ShardFailure(shard, fault or late + (foreign if worker in self.others else ""))
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.support.api_objects import own_marks
 from tests.support.hands import (
     MODES,
     NAMESPACES,
@@ -145,6 +146,6 @@ def test_an_hpa_that_is_seen_late_takes_the_count_over_all_the_same(late: int) -
         run.cycle()
     run.settle()
     workload = server.objects[path_of("scale", "shop")]
-    assert not [name for name in workload["metadata"].get("labels", {}) if name.startswith("forecaster.dev/")]
+    assert own_marks(workload) == set()
     assert value_of(workload) == WISHED["scale"]
     assert value_of(server.objects[path_of("scale", "team")]) == WISHED["scale"]
