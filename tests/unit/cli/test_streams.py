@@ -57,7 +57,7 @@ def test_a_file_that_cannot_be_written_is_reported_before_the_work(tmp_path: Pat
         capture_output=True,
         text=True,
         check=False,
-        timeout=30,
+        timeout=120,
     )
     assert (done.returncode, done.stdout) == (1, "")
     assert "name a file in a directory that may be written" in " ".join(done.stderr.split())
@@ -65,7 +65,7 @@ def test_a_file_that_cannot_be_written_is_reported_before_the_work(tmp_path: Pat
 
 def test_closed_streams_swallow_the_output() -> None:
     done = subprocess.run(
-        ["sh", "-c", '"$@" >&- 2>&-', "sh", *MODELS], capture_output=True, text=True, check=False, timeout=30
+        ["sh", "-c", '"$@" >&- 2>&-', "sh", *MODELS], capture_output=True, text=True, check=False, timeout=120
     )
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     done = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *MODELS], capture_output=True, text=True, check=False)

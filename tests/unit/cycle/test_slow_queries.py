@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 import urllib.request
 from contextlib import ExitStack
 from datetime import timedelta
@@ -128,9 +127,8 @@ def test_a_week_of_oom_kills_that_is_too_much_leaves_the_other_facts_of_containe
 def test_a_cycle_pays_for_a_few_time_outs_only(stage: Stage) -> None:
     stage.run()
     stage.slow = {"pod_limits", "pod_requests", "hpa_max_replicas", "hpa_metric_targets", "memory", "requests", "cpu"}
-    began = time.monotonic()
     stage.run(30)
-    assert time.monotonic() - began < 8 * TIME_OUT
+    assert len([name for name in stage.asked if name in stage.slow]) <= 4
 
 
 def test_answers_that_all_take_twenty_seconds_bound_a_cycle_and_starve_no_question(stage: Stage) -> None:
