@@ -213,7 +213,7 @@ def eviction_findings(killed: EvictionRisk | None) -> Iterator[Finding]:
         yield note(OOM, f"{name}: {old} → {new} on {killed.node}, {exposed} exposed when the node runs out of memory")
     if not changed:
         yield passes(OOM, "unchanged")
-    if killed.rank_before is None or killed.rank_after is None:
+    if killed.rank_before is None:
         yield unknown(EVICTION, "the pod's memory usage is not known")
     elif killed.rank_before != killed.rank_after:
         rank = f"{killed.rank_before} → {killed.rank_after} of {killed.pods} pods on {killed.node}"

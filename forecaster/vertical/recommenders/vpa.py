@@ -75,7 +75,7 @@ class ExponentialBuckets:
 
     def start(self, bucket: int) -> float:
         """The sum of the widths of the buckets before it."""
-        return self.first * (self.ratio**bucket - 1) / (self.ratio - 1) if bucket else 0.0
+        return self.first * (self.ratio**bucket - 1) / (self.ratio - 1)
 
     @cached_property
     def _log_ratio(self) -> float:

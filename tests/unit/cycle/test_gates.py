@@ -289,3 +289,4 @@ def test_yesterday_is_the_largest_of_the_same_minutes_a_day_ago() -> None:
     assert yesterday.peak(WEB.id, NOON + minutes(3), NOON + minutes(6)) == 7.0
     assert yesterday.peak(WEB.id, NOON + minutes(20), NOON + minutes(26)) == 0.0
     assert yesterday.peak(CART.id, NOON, NOON + minutes(6)) is None
+    assert yesterday.peak(WEB.id, NOON - minutes(1800), NOON - minutes(1700)) is None

@@ -59,6 +59,7 @@ def expected(ready: float = 10.0, before: float | None = None, usual: float = 8.
         pytest.param(block(4.0, pods=10.0, starting=1.0), expected(ready=13.0), STARTING_PODS, id="three use some"),
         pytest.param(block(), expected(before=30.0), LEAVING_PODS, id="twenty of thirty have left"),
         pytest.param(block(pods=30.0), expected(ready=30.0, before=31.0), COMPLETE, id="one of 31 has left"),
+        pytest.param(block(pods=30.0), expected(ready=30.0, before=32.0), LEAVING_PODS, id="two of 32 have left"),
         pytest.param(block(pods=6.0), expected(before=30.0), SILENT_PODS, id="some left, and others are silent"),
         pytest.param(block(4.0, starting=1.0), expected(), COMPLETE, id="a surge that is not ready"),
         pytest.param(block(samples=4.0), expected(), UNCOVERED, id="half a window"),
@@ -78,7 +79,8 @@ def test_the_verdict(answer: Block, against: Expected, code: int) -> None:
 def test_a_rate_that_says_nothing_of_its_samples_is_incomplete_while_the_server_was_away() -> None:
     answer = Block(CPU, (WEB,), NOON, MINUTE, cell(3.0), rated=True)
     away = expected()._replace(away=np.ones(1, np.bool_))
-    assert judged(answer, away).code.item() == UNCOVERED
+    verdict = judged(answer, away)
+    assert (verdict.code.item(), acting(answer, verdict).item()) == (UNCOVERED, 3.0)
 
 
 def test_pods_past_their_start_act_and_all_pods_are_learned_from() -> None:

@@ -111,8 +111,9 @@ def test_unknown_workloads_and_gaps_are_left_as_they_are() -> None:
     assert np.array_equal(result.values, usage, equal_nan=True)
 
 
-def test_nothing_is_usual_before_three_other_days_are_known() -> None:
-    least, usual = other_days(days(2), 0, COLUMNS_A_DAY)
+@pytest.mark.parametrize("count", [1, 2])
+def test_nothing_is_usual_before_three_other_days_are_known(count: int) -> None:
+    least, usual = other_days(days(count), 0, COLUMNS_A_DAY)
     assert np.isnan(least).all()
     assert np.isnan(usual).all()
 
@@ -121,6 +122,7 @@ def test_the_same_weekday_of_another_week_is_nearer_than_the_other_days() -> Non
     usage = days(14)
     usage[0, 4 * COLUMNS_A_DAY : 5 * COLUMNS_A_DAY] *= 0.5
     usage[0, 11 * COLUMNS_A_DAY : 12 * COLUMNS_A_DAY] = np.nan
-    usual = other_days(usage, 0, COLUMNS_A_DAY).usual[0]
-    assert usual[11 * COLUMNS_A_DAY : 12 * COLUMNS_A_DAY] == pytest.approx(0.5 * days(1)[0])
+    first = 2 * COLUMNS_A_DAY
+    usual = other_days(usage, first, COLUMNS_A_DAY).usual[0]
+    assert usual[11 * COLUMNS_A_DAY - first : 12 * COLUMNS_A_DAY - first] == pytest.approx(0.5 * days(1)[0])
     assert usual[-COLUMNS_A_DAY:] == pytest.approx(days(1)[0], rel=1e-5)

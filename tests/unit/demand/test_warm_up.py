@@ -33,6 +33,12 @@ def test_starts_too_near_to_each_other_say_nothing() -> None:
     assert not len(starts_of(np.ones((1, 18)), pods).row)
 
 
+@pytest.mark.parametrize("ready", [1, 11, 17], ids=["first minutes", "last minutes", "latest minute"])
+def test_a_start_without_minutes_on_both_sides_is_not_measured_yet(ready: int) -> None:
+    pods = np.array([[2.0] * ready + [3.0] * (18 - ready)])
+    assert not len(starts_of(np.ones((1, 18)), pods).row)
+
+
 def test_the_lower_ones_of_starts_that_are_alike_are_believed() -> None:
     assert of_each(np.array([[1.0, 1.1, 1.2, 1.3, 1.4]])).tolist() == pytest.approx([1.1])
 
@@ -49,11 +55,22 @@ def test_nothing_is_learned_of_starts(starts: list[float]) -> None:
     assert of_each(np.array([starts])).tolist() == [0.0]
 
 
-def test_a_job_that_comes_every_day_is_demand_although_pods_start_for_it() -> None:
-    starts = Starts(np.array([0]), np.array([10]), np.array([1.0]), np.array([4.0]))
-    every_day, never = np.array([[1.0, 1.0, 5.0, 1.0]]), np.ones((1, 4))
-    assert not len(unusual(starts, every_day, 20).row)
-    assert len(unusual(starts, never, 20).row)
+@pytest.mark.parametrize(
+    ("usual", "stays"),
+    [
+        pytest.param([1.0, 1.0, 1.4, 1.0, 1.0, 1.0], False, id="a job at that time"),
+        pytest.param([1.0, 1.0, 1.0, 1.4, 1.0, 1.0], False, id="a job that begins in the middle of five minutes"),
+        pytest.param([1.0, 1.4, 1.0, 1.0, 1.0, 1.0], True, id="a job that is over by then"),
+        pytest.param([1.0, 1.4, 1.4, 1.0, 1.0, 1.0], True, id="load that falls by then"),
+        pytest.param([1.0, 1.0, 1.4, 1.4, 1.4, 1.0], True, id="load that rises and stays"),
+        pytest.param([1.0, 1.0, 1.0, 1.0, 1.0, 1.0], True, id="nothing"),
+    ],
+)
+@pytest.mark.parametrize("minute", [10, 14], ids=["first", "last"])
+def test_what_most_days_show_beside_a_start_is_demand(usual: list[float], *, stays: bool, minute: int) -> None:
+    """Pods become ready in the first or the last minute of the third five; other days have the same load then."""
+    starts = Starts(np.array([0]), np.array([minute]), np.array([1.0]), np.array([0.4]))
+    assert bool(len(unusual(starts, np.array([usual]), 30).row)) is stays
 
 
 def test_what_is_not_known_of_other_days_is_not_believed() -> None:

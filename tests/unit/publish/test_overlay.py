@@ -6,13 +6,22 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 
 from forecaster.domain.decision import Reason
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.workload import Target, TargetType, WorkloadId
-from forecaster.publish.overlay import GONE, LAPSED, OverlayWriter, PresentWorkload, overlay_path
+from forecaster.publish.overlay import (
+    GONE,
+    LAPSED,
+    NUMBER_BYTES,
+    Overlay,
+    OverlayWriter,
+    PresentWorkload,
+    overlay_path,
+)
 from forecaster.publish.reader import TableReader
 from forecaster.publish.table_file import TableFile
 from forecaster.publish.values import MetricTarget, metric_readers
@@ -20,6 +29,7 @@ from forecaster.serving.app import create_app
 from tests.support.asgi import Client
 from tests.support.decided_records import record_publisher
 from tests.support.recommendations import NOON, recommendation, workload_id
+from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection
@@ -153,6 +163,13 @@ class TestSilence:
         assert answer.status_code == 503
         assert "the API server has not answered lately" in answer.json()["message"]
 
+    def test_of_an_api_server_that_has_nothing_to_report_changes_nothing(self, story: Story) -> None:
+        story.publish(held(10, demand(0.5)))
+        story.happens(30, demand(0.5))
+        story.now += LAPSED + timedelta(seconds=1)
+        story.writer.step()
+        assert story.value() == "15"
+
     def test_of_the_computing_process_is_the_same(self, story: Story) -> None:
         story.publish(held(10, demand(0.5)))
         story.happens(30, demand(0.5))
@@ -211,6 +228,29 @@ class TestFile:
         story.writer.step()
         story.path.write_bytes(old)
         assert story.value() == "15"
+
+    def test_keeps_a_change_by_its_own_clock_where_tables_have_the_clock_of_another_replica(self, story: Story) -> None:
+        story.happens(30, demand(0.5))
+        rows = []
+        for minutes, since in ((60, NOON), (61, NOON), (62, NOON + SOON)):
+            story.writer.published(NOON + timedelta(minutes=minutes), since.timestamp())
+            story.writer.step()
+            rows.append(msgspec.json.decode(overlay_path(story.path).read_bytes()[NUMBER_BYTES:], type=Overlay).rows)
+        assert [[id_ for id_, _ in each] for each in rows] == [[WEB], [WEB], []]
+
+    def test_is_read_anew_by_a_reader_that_has_read_it_before(self, story: Story) -> None:
+        story.publish(held(10, demand(0.5)))
+        story.writer.step()
+        reader = TableReader(story.path, lambda: story.now)
+        reader.refresh()
+        client = Client(create_app(reader, clock=lambda: story.now))
+
+        def value() -> str:
+            return str(client.get(VALUE + "cpu").json()["items"][0]["value"])
+
+        assert value() == "5"
+        story.happens(30, demand(0.5))
+        wait_until(lambda: value() == "15", goal="the new count", timeout=20)
 
     def test_without_the_changes_since_an_old_table_says_nothing_of_it(self, story: Story) -> None:
         story.publish(held(10, demand(0.5)))

@@ -4,9 +4,12 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from forecaster.domain.decision import Clamp, Reason
+import pytest
+
+from forecaster.domain.decision import Clamp, Reason, Scale
 from forecaster.domain.policy import Policy
 from forecaster.domain.workload import Target, TargetType
+from forecaster.horizontal.clamps import CLAMPS
 from forecaster.publish.values import MetricTarget, OfferedNumber, WorkloadOffer
 from tests.support.published import offer_of
 from tests.support.recommendations import NOON, ahead, recommendation, signal_view
@@ -76,6 +79,16 @@ def test_the_floor_is_the_most_that_a_forecast_asks_for() -> None:
     assert offered(replace(ONE, signals=two)).floor == OfferedNumber(8, NOON, "forecast")
 
 
+@pytest.mark.parametrize("clamp", [clamp.name for clamp in CLAMPS[1:]])
+@pytest.mark.parametrize("count", [3, 9], ids=["lowers", "raises"])
+def test_whichever_clamp_changes_the_count_every_number_leads_to_it(clamp: str, count: int) -> None:
+    view = replace(signal_view("cpu"), pod=0.35)
+    clamps = (Clamp("forecast", 4, 5, ""), Clamp(clamp, 5, count, ""))
+    offer = offered(replace(ONE, signals=(view,), replicas=Scale(count, Reason.FORECAST, ""), clamps=clamps))
+    assert offer.demands[0].value == pytest.approx(count * 0.35)
+    assert offer.replicas == offer.floor == OfferedNumber(count, NOON, "forecast")
+
+
 def test_metrics_of_others_are_not_ours_to_serve() -> None:
     queue = replace(signal_view("cpu"), signal="queue_length", target="", forecast=ahead())
     assert offered(replace(ONE, signals=(queue,))).demands == ()
@@ -84,6 +97,12 @@ def test_metrics_of_others_are_not_ours_to_serve() -> None:
 def test_readers_are_the_targets_of_the_hpa_that_name_our_metrics() -> None:
     targets = (Target("cpu", TargetType.UTILIZATION, 0.7), Target("forecaster_demand", TargetType.AVERAGE_VALUE, 0.5))
     assert offered(replace(ONE, targets=targets)).consumers == (MetricTarget("forecaster_demand", "AverageValue", 0.5),)
+
+
+def test_while_there_is_knowledge_no_earlier_number_is_repeated() -> None:
+    later = replace(ONE, at=NOON + timedelta(minutes=1), signals=(replace(signal_view("cpu"), measured=2.5),))
+    assert offered(later, before=[ONE]).demands == offered(later).demands
+    assert offered(later).demands[0].value == 2.5
 
 
 def test_where_knowledge_ends_its_last_numbers_stay_and_are_marked() -> None:

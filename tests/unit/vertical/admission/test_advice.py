@@ -18,9 +18,10 @@ from forecaster.vertical.admission.advice import (
     sum_of,
 )
 from forecaster.vertical.admission.cluster import Cluster, split
+from forecaster.vertical.admission.proof import prove
 from forecaster.vertical.cluster_rules.pod import Container, Pod
 from forecaster.vertical.recommenders.baselines import Severity, krr, vpa
-from tests.support.cluster_rules import block, limits
+from tests.support.cluster_rules import block, limits, quota
 from tests.support.recommendations import GIB, NOON
 
 MIB = 2.0**20
@@ -115,6 +116,13 @@ def test_what_the_cluster_refuses_is_replaced_by_the_nearest() -> None:
     assert advised.refused
     assert advised.values is not None
     assert advised.values["app"].requests["cpu"] == 1000
+
+
+@pytest.mark.parametrize(("kind", "refused"), [("Deployment", True), ("StatefulSet", False), ("DaemonSet", False)])
+def test_pods_that_are_replaced_one_by_one_need_no_quota_for_a_surge(kind: str, *, refused: bool) -> None:
+    cluster = Cluster(quotas={"shop": (quota({"requests.cpu": "4"}, {"requests.cpu": "3"}),)})
+    facts = cluster.context_of(Workload(WorkloadId("shop", kind, "web"), 3, 3, NOW), 3, None, {"app": NOW})
+    assert bool(prove({"app": block("1200m", "1Gi", limits=(None, "1Gi"))}, facts).refusals) is refused
 
 
 def test_the_sum_has_a_limit_only_if_every_container_has_one() -> None:

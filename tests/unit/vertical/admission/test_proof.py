@@ -98,6 +98,13 @@ class TestQuota:
         proof = prove({APP: block("1400m", "1Gi")}, context(before, quotas=quotas, in_place=True))
         assert "after 2 of 3 pods" in first_refusal(proof)
 
+    def test_in_place_a_pod_that_is_alone_may_not_outgrow_it(self) -> None:
+        before = pod(block("1", "1Gi"))
+        quotas = (quota({"requests.cpu": "1"}, {"requests.cpu": "1"}),)
+        proof = prove({APP: block("1400m", "1Gi")}, context(before, quotas=quotas, in_place=True, rollout=Rollout(1)))
+        assert "requests.cpu" in first_refusal(proof)
+        assert nearest(proof)["cpu"] == "1"
+
     @pytest.mark.parametrize(("in_place", "fit"), [(True, 10**9), (False, 10**9 - 1)], ids=["in place", "rolled out"])
     def test_of_two_billion_pods_is_answered_at_once(self, fit: int, *, in_place: bool) -> None:
         """An owner may state so many replicas; counting them one by one would take too long."""
@@ -176,6 +183,12 @@ class TestNodes:
         assert "taint dedicated (1)" in first_refusal(proof)
         assert proof.nearest is None
 
+    def test_a_pod_that_is_bound_to_one_of_several_equal_hosts_has_its_place(self) -> None:
+        host = "kubernetes.io/hostname"
+        nodes = tuple(node(name, labels={host: name}) for name in ("n1", "n2"))
+        bound = pod(spec={"nodeSelector": {host: "n2"}})
+        assert prove({APP: block("500m", "1Gi")}, context(bound, nodes=nodes)).accepted
+
     def test_the_workload_s_present_pods_make_room_for_the_new_ones(self) -> None:
         mine = tuple(resident(cpu="1300m", workload="shop/web") for _ in range(3))
         proof = prove({APP: block("1300m", "1Gi")}, context(nodes=(node(),), residents=mine))
@@ -251,6 +264,12 @@ class TestInPlace:
         facts = context(before, in_place=True, nodes=(node(),), running=((before, "n1"),), memory_usage=3 * 2**30)
         proof = prove({APP: block("1", "1Gi", limits=("2", "2Gi"))}, facts)
         assert any("the node will not apply it" in finding.message for finding in proof.findings)
+
+    def test_a_memory_limit_that_stays_is_no_risk(self) -> None:
+        before = pod(block("1", "1Gi", limits=("2", "4Gi")))
+        facts = context(before, in_place=True, nodes=(node(),), running=((before, "n1"),), memory_usage=5 * 2**30)
+        proof = prove({APP: block("2", "1Gi", limits=("2", "4Gi"))}, facts)
+        assert not any("shrinks" in finding.message for finding in proof.findings)
 
     @pytest.mark.parametrize(("minor", "limit"), [(33, "4Gi"), (34, "2Gi")])
     def test_servers_until_1_33_keep_a_memory_limit(self, minor: int, limit: str) -> None:

@@ -50,6 +50,7 @@ def test_each_workload_keeps_its_own_quantiles() -> None:
     drawn = samples(LEVELS, np.array([[1.0, 2.0, 4.0]]), past_ranks(noise(1), DAY, 1))
     assert np.quantile(drawn[0], 0.5) == pytest.approx(2.0, rel=0.02)
     assert np.quantile(drawn[0], 0.9) == pytest.approx(4.0, rel=0.02)
+    assert sum_of(drawn, 0.9, np.random.default_rng(0)).dependence == 1.0
 
 
 def test_an_unknown_dependence_is_taken_as_all_at_once_and_says_so() -> None:
@@ -66,6 +67,7 @@ def test_a_single_day_has_no_ranks() -> None:
 def test_a_workload_without_a_past_moves_with_the_others() -> None:
     known = noise(1)
     ranks = past_ranks(np.vstack([known, np.full_like(known, np.nan)]), DAY, 1)
+    assert ranks.shape == known.repeat(2, axis=0).shape
     assert np.allclose(ranks[0], ranks[1])
 
 

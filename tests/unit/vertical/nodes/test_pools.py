@@ -121,10 +121,9 @@ class TestAhead:
         apart = DemandWindow(NOON, NOON + QUARTER, (WEB, BATCH), np.array([up, down]), np.array([up, down]) * GIB)
         at_once = DemandWindow(NOON, NOON + QUARTER, (WEB, BATCH), np.array([up, up]), np.array([up, up]) * GIB)
         both = [member(WEB), member(BATCH)]
-        assert (
-            ahead(apart, pool=pool(), members=both).nodes_needed
-            < ahead(at_once, pool=pool(), members=both).nodes_needed
-        )
+        unknown = replace(apart, dependence_known=False)
+        needed = [ahead(window, pool=pool(), members=both).nodes_needed for window in (apart, unknown, at_once)]
+        assert needed[0] < needed[1] == needed[2]
 
     def test_a_workload_without_a_forecast_stays_and_is_named(self) -> None:
         forecast = ahead(window((WEB, 1.0, 1.0)), pool=pool(), members=[member(), member(BATCH, replicas=3)])
@@ -143,6 +142,12 @@ class TestHeadroom:
         forecast = ahead(window((WEB, 2.0, 2.0), later=1), pool=pool(), members=[member()], residents=pods)
         placeholders = headroom(forecast, NOON + QUARTER)
         assert (placeholders.replicas, placeholders.cpu) == (2, 1.0)
+
+    def test_a_fraction_of_a_core_without_memory_is_kept_warm(self) -> None:
+        small = Member(WEB, pod(block("300m")), 2, 0.15)
+        pods = [on("n1", WEB, "300m", memory=None), on("n1", WEB, "300m", memory=None)]
+        placeholders = headroom(ahead(window((WEB, 0.6, 0.6)), pool=pool(), members=[small], residents=pods), NOON)
+        assert (placeholders.replicas, placeholders.cpu, placeholders.memory) == (2, pytest.approx(0.3), 0.0)
 
     @pytest.mark.parametrize(
         "blocked",

@@ -77,6 +77,20 @@ def test_without_sizes_nothing_is_invented() -> None:
     assert donor_size([], "image") is None
 
 
+@pytest.mark.parametrize(("now", "limit"), [(4e9, 4e9), (1e9, 2e9), (None, 2e9)], ids=["above", "below", "none"])
+def test_donors_never_lower_a_memory_limit(now: float | None, limit: float) -> None:
+    """The limit is the peak by default, and a cold start has none: what is larger today stays."""
+    new, like = (WorkloadId("shop", "Deployment", name) for name in ("new", "like"))
+    lent = ChosenSize(2e9, 2e9, None, None, 0.0)
+    fresh = {new: (ContainerSizing("app", Resources(None, None, 1e9, now), days=0.1),)}
+    known = {like: (ContainerSizing("app", Resources(), memory=lent, days=9.0),)}
+    facts = ContainerFacts(dict.fromkeys((ContainerId(new, "app"), ContainerId(like, "app")), "web"))
+    memory = with_donors(fresh, known, facts, Policies(Policy()), lambda id_: id_.name)[new][0].memory
+    assert memory is not None
+    assert memory.request >= 2e9
+    assert memory.limit == max(limit, memory.request)
+
+
 def test_only_containers_that_may_lend_to_a_new_one_are_looked_at() -> None:
     """Making donors of all 200,000 containers of a fleet took two seconds in each cycle."""
     new, like, other = (WorkloadId(name, "Deployment", name) for name in ("new", "like", "other"))

@@ -87,6 +87,10 @@ class TestStaticCpus:
         sized = sizes(np.full(DAYS * POINTS, used), self.STATIC)
         assert (sized.request[0], sized.limit[0]) == (cores, cores)
 
+    def test_a_limit_that_is_near_is_changed_as_it_keeps_the_pod_from_cpus_of_its_own(self) -> None:
+        sized = sizes(np.full(DAYS * POINTS, 20.0), self.STATIC, cpu_request=20.0, cpu_limit=21.0)
+        assert (sized.request[0], sized.limit[0], bool(sized.unchanged[0])) == (20.0, 20.0, False)
+
 
 def test_today_is_kept_where_a_change_gains_too_little() -> None:
     sized = sizes(np.full(DAYS * POINTS, 0.5), VerticalPolicy(), cpu_request=0.55)

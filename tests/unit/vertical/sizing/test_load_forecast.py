@@ -5,7 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from forecaster.vertical.sizing.load_forecast import MOST, LoadForecast, PeakQuantiles, PodCounts, load_forecast
+from forecaster.domain.vertical_policy import VerticalPolicy
+from forecaster.domain.window import FIVE_MINUTES
+from forecaster.domain.workload import Resources
+from forecaster.vertical.sizing.containers import ContainerSpec, choose
+from forecaster.vertical.sizing.load_forecast import (
+    MOST,
+    LoadForecast,
+    PeakQuantiles,
+    PodCounts,
+    PodLoad,
+    load_forecast,
+)
 
 DAY = 288
 FIXED = PodCounts(np.full(1, 4.0), np.full(1, np.nan), np.ones(1), np.ones(1))
@@ -32,6 +43,19 @@ def test_days_like_the_forecast_one_weigh_more() -> None:
     quiet, busy = load_ahead(8.0, 8.0, 4.0).likeness[0]
     assert busy == pytest.approx(1.0)
     assert quiet < 0.1
+
+
+def test_a_container_without_a_forecast_changes_no_days_of_another_one() -> None:
+    """Containers of one policy are sized together, and only some of their workloads have a forecast."""
+    cpu = np.repeat([0.5, 0.5, 2.0], DAY)[None]
+    forecast, unknown = (ContainerSpec(Resources(), load=PodLoad(likeness=days)) for days in ((0.01, 1.0, 1.0), ()))
+
+    def requests(*specs: ContainerSpec) -> list[float | None]:
+        usage = np.repeat(cpu, len(specs), axis=0)
+        sizing = choose(usage, usage, FIVE_MINUTES, specs, VerticalPolicy(cpu_limit="none"))
+        return [container.cpu.request if container.cpu else None for container in sizing]
+
+    assert requests(forecast, unknown) == [*requests(forecast), *requests(unknown)] == [0.5, 2.0]
 
 
 def test_no_day_is_silenced_for_good() -> None:
