@@ -32,7 +32,7 @@ MAX_LOOKBACK = timedelta(minutes=5)
 
 
 def learned(before: LearnedBoost, shares: Sequence[float], now: datetime, limit: float) -> LearnedBoost:
-    """Return the boost after more starts, with a factor between 1 and `most`."""
+    """Return the boost after more starts, with a factor between 1 and `limit`."""
     if before.since is not None and abs(now - before.since) < BOOST_SETTLED_AFTER:
         return before
     starts = before.starts + len(shares)
@@ -71,7 +71,7 @@ class StartBoosts:
     ) -> str:
         """Learn from the starts of the workloads that are boosted now; why starts could not be read.
 
-        `most` has the largest factor of each workload that has a learned boost; what is known of others is dropped.
+        `limits` has the largest factor of each workload that has a learned boost; what is known of others is dropped.
         """
         if not any(id_ in boosted for id_ in limits):
             return ""

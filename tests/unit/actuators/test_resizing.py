@@ -73,7 +73,7 @@ class OnePod:
             yield WEB, "shop", name, SMALL if own else LARGE
 
     def marked(self, *, settled: bool = False) -> list[ResizablePod]:
-        return [self.pod] if self.pod.marked else []
+        return [self.pod] if self.pod.marked and self.pod.settled is settled else []
 
     def of(self, _namespace: str, _name: str) -> ResizablePod:
         self.read += 1
@@ -223,3 +223,16 @@ def test_an_eviction_that_was_not_sent_is_sent_in_the_next_cycle() -> None:
     assert cluster.cycle()[0] == {}
     cluster.actuator.writer.fence = Fence()
     assert {change for change, _ in cluster.cycle()[0]} == {"evict"}
+
+
+@pytest.mark.parametrize("new", [False, True], ids=["resized", "made with its size"])
+def test_a_pod_that_has_settled_gets_its_own_size_back_in_another_mode_unless_it_never_had_one(*, new: bool) -> None:
+    cluster = OnePod()
+    cluster.cycle()
+    assert cluster.pod.resized is not None
+    cluster.pod = replace(cluster.pod, settled=True, resized=cluster.pod.resized._replace(new=new))
+    cluster.now += timedelta(hours=1)
+    assert cluster.cycle()[0] == {}
+    cluster.actuator.policies = Policies(Policy())
+    cluster.cycle()
+    assert (cluster.pod.sizes["app"] == block(SMALL)) is not new

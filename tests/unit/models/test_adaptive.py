@@ -4,7 +4,7 @@ import numpy as np
 
 from models import DAY, Adaptive, Panel, Prior, StepWindow
 from models.evaluate import coverage, pinball
-from models.experts import FIRST, ONE
+from models.experts import FIRST, ONE, within_reach
 from models.fitted import FittedRule
 from tests.support.panels import FIVE_MINUTES, HOUR, MONDAY, daily_waves, panel
 
@@ -164,3 +164,8 @@ def test_models_that_reached_back_differently_far_are_not_asked_as_one() -> None
     assert first.stacked([second]) is None
     assert first.stacked([Prior().fit(FEW)]) is None
     assert Prior().fit(FEW).stacked([first]) is None
+
+
+def test_however_far_equations_go_they_stay_within_the_range_of_the_prior_around_it() -> None:
+    prior = np.array([1.0, 2.0, 5.0])
+    assert within_reach(np.array([-99.0, 3.0, 99.0]), prior).tolist() == [-3.0, 3.0, 9.0]

@@ -1,11 +1,25 @@
 """Cleaning looks back only, and leaves alone what it is not told to mend."""
 
 import numpy as np
+import pytest
 
 from models import Panel
 from models.calendar import Event
-from models.clean import bounded, masked
+from models.clean import FEW_COLUMNS, bounded, filled, masked
 from tests.support.panels import HOUR, daily_waves, panel
+
+
+def filled_one_by_one(row: list[float]) -> list[float]:
+    latest = next((value for value in row if not np.isnan(value)), 0.0)
+    return [latest := latest if np.isnan(value) else value for value in row]
+
+
+@pytest.mark.parametrize("columns", [FEW_COLUMNS, 4 * FEW_COLUMNS], ids=["few", "many"])
+def test_gaps_have_the_latest_earlier_sample_and_leading_ones_the_first(columns: int) -> None:
+    rng = np.random.default_rng(3)
+    values = np.where(rng.random((4, columns)) < 0.5, np.nan, rng.random((4, columns)))
+    values[0, :9], values[1], values[2, -9:] = np.nan, np.nan, np.nan
+    assert filled(values).tolist() == [filled_one_by_one(row) for row in values.tolist()]
 
 
 def test_a_span_of_one_series_is_a_gap_in_that_series_only() -> None:

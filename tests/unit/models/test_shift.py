@@ -32,6 +32,13 @@ def test_a_shift_is_found_with_its_time_and_factor(days_ago: float, factor: floa
     np.testing.assert_allclose(shift.bin, (12 - days_ago) * DAY, atol=DAY / 4)
 
 
+def test_a_series_that_was_nothing_rises_by_no_more_than_a_thousand() -> None:
+    values = CALM.values.copy()
+    values[:, :-DAY] = 0
+    factors = shifts(Panel(values, CALM.start, CALM.step, CALM.keys)).factor
+    assert ((factors > 10) & (factors <= 1000)).all()
+
+
 def test_the_past_is_brought_to_the_level_of_today() -> None:
     panel = moved(1.5, 1.8)
     past = levelled(panel, shifts(panel))
