@@ -235,12 +235,15 @@ def traces_of(history: Histories, workloads: Sequence[Workload], now: datetime) 
 
 def _period(whole: Comparison, period: timedelta, known: tuple[datetime, datetime]) -> PeriodBenefit:
     from forecaster.replay.comparison import workload_verdict  # noqa: PLC0415  as above
+    from forecaster.replay.live import SUM_LENGTH  # noqa: PLC0415  as above
 
+    since, until = max(known[0], whole.begin), known[1]
+    span = period if until - since >= period - SUM_LENGTH else until - since
     counts = Counter(workload.benefit(whole.forecaster) for workload in whole.workloads)
-    verdict = workload_verdict(next(iter(counts)), period) if len(whole.workloads) == 1 else whole.verdict()
+    verdict = workload_verdict(next(iter(counts)), span) if len(whole.workloads) == 1 else whole.verdict(span)
     plain, forecaster = (_four(whole.own(name), whole) for name in ("hpa", whole.forecaster))
     by_benefit = {str(benefit): count for benefit, count in counts.items()}
-    return PeriodBenefit(max(known[0], whole.begin), known[1], plain, forecaster, by_benefit, verdict)
+    return PeriodBenefit(since, until, plain, forecaster, by_benefit, verdict)
 
 
 def _four(account: Account, whole: Comparison) -> FourNumbers:

@@ -66,8 +66,7 @@ class FleetDecisions(DecidedRows):
         replicas, reason = current.copy(), np.full(count, DOWN, np.int8)
         for positions, decided in groups:
             replicas[positions], reason[positions] = decided.replicas, decided.reason
-        numbers = with_texts(numbers_of(current, replicas, reason, groups), groups, context)
-        super().__init__(at, workloads, numbers)
+        super().__init__(at, workloads, with_texts(numbers_of(current, replicas, reason, groups), groups, context))
         self._context = context
         self._sizings = [context.sizing(id_) for id_ in context.rows.ids]
 

@@ -105,8 +105,7 @@ def forecasts_of(forecaster: Forecaster, rows: Rows, demands: Demands, history: 
             peaks[signal] = forecaster.peaks_by_span(signal, demands.usage[signal], spans, now, learn=False)
         except Exception as error:  # noqa: BLE001  a boundary by signal
             failures.append(f"forecast of {signal}: {unexpected(error)}")
-    zones = rows.static.zones
-    weeks = {signal: DayAgo(history.window(signal, FIVE_MINUTES), zones) for signal in peaks}
+    weeks = {signal: DayAgo(history.window(signal, FIVE_MINUTES), rows.static.zones) for signal in peaks}
     return Forecasts(demands.latest, peaks, (*failures, *forecaster.failures()), weeks)
 
 

@@ -81,9 +81,8 @@ class PodLoads:
         zones = zones_of([workload for workload, _ in group], self.policies)
         whole = replace(self._whole(signal), context=context, zones=zones)
         span = PeakSpan(FIVE_MINUTES * 0, min(vertical.horizon, DAY))
-        ids = [workload.id for workload, _ in group]
         # from the newest bin on: a day from a minute after it ends a step beyond what models look ahead
-        peaks = further_peaks(self.forecaster, signal, whole, span, ids, whole.end)
+        peaks = further_peaks(self.forecaster, signal, whole, span, [*context.workloads], whole.end)
         known = [(workload, shared) for workload, shared in group if workload.id in peaks]
         if not known:
             return {}

@@ -73,11 +73,14 @@ class WorkloadComparison:
         own = self.curves[name].own
         return (own.missing - (self.equal(name) or self.curves[HPA.name].own).missing) / (own.demand or 1.0)
 
+    def leanest(self, name: str) -> float | None:
+        """Fewest pod-hours at which this strategy leaves no more short than the HPA at its own targets."""
+        return at_missing(self.curves[name].points.values(), self.curves[HPA.name].own.missing)
+
     def saved(self, name: str) -> float | None:
-        """Share of the HPA's pod-hours that this strategy saves at the HPA's own shortage; None if it cannot."""
-        plain = self.curves[HPA.name].own
-        spent = at_missing(self.curves[name].points.values(), plain.missing)
-        return None if spent is None or not plain.pod_hours else 1.0 - spent / plain.pod_hours
+        """Share that this strategy saves of the pod-hours of the leanest HPA alone; None if it cannot."""
+        spent, alone = self.leanest(name), self.leanest(HPA.name)
+        return None if spent is None or not alone else 1.0 - spent / alone
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -115,14 +118,14 @@ class Comparison:
         worse = [workload for workload in replayed if workload.benefit(name) is Benefit.WORSE]
         return sorted(worse, key=lambda workload: -workload.loss(name))
 
-    def verdict(self) -> str:
+    def verdict(self, span: timedelta | None = None) -> str:
         """Say on how many workloads forecaster was worse, better and the same; empty where it is not compared."""
         name = self.forecaster
         if not self.workloads or not any(strategy.name == name for strategy in self.strategies):
             return ""
         worse, counts = self.worse(name), Counter(workload.benefit(name) for workload in self.workloads)
         names = f": {listed([str(workload.workload.id) for workload in worse])}" if worse else ""
-        better, when = counts[Benefit.BETTER], SPAN_WORDS.get(self.until - self.begin, "")
+        better, when = counts[Benefit.BETTER], SPAN_WORDS.get(span or self.until - self.begin, "")
         return (
             f"{'Forecaster' if better else f'No benefit{when}: forecaster'} was worse than the HPA alone on "
             f"{len(worse) or 'none'} of {counted(len(self.workloads), 'workload')}{names}; better on "
@@ -159,10 +162,10 @@ class Comparison:
         return total(known).missing / plain if known and len(known) == len(accounts) and plain else None
 
     def saved(self, name: str) -> float | None:
-        """Share of all HPAs' pod-hours that the strategy saves at each HPA's own shortage; None if it cannot."""
-        pairs = [(workload.saved(name), workload.curves[HPA.name].own.pod_hours) for workload in self.workloads]
-        known = [share * spent for share, spent in pairs if share is not None]
-        spent = sum(spent for _, spent in pairs)
+        """Share of the pod-hours of all leanest HPAs that the strategy saves; None if it cannot."""
+        pairs = [(workload.saved(name), workload.leanest(HPA.name) or 0.0) for workload in self.workloads]
+        known = [share * alone for share, alone in pairs if share is not None]
+        spent = sum(alone for _, alone in pairs)
         return sum(known) / spent if spent and len(known) == len(pairs) else None
 
     def named(self, workload: str) -> WorkloadComparison:

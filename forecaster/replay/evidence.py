@@ -270,8 +270,7 @@ def at_stated_quantile(
     days: PolicyBacktest, levels: Sequence[float], policies: Sequence[HorizontalPolicy]
 ) -> PolicyBacktest:
     """The days with the one level of `peaks` that decisions by a quantile read, in a ninth of the memory."""
-    quantiles = np.array([policy.quantile for policy in policies])
-    peaks = quantile_of(levels, np.moveaxis(days.peaks, 0, -1), quantiles)
+    peaks = quantile_of(levels, np.moveaxis(days.peaks, 0, -1), np.array([policy.quantile for policy in policies]))
     return days._replace(peaks=np.ascontiguousarray(peaks.T)[..., None])
 
 

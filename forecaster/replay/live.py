@@ -128,4 +128,5 @@ def live_comparison(
 ) -> Comparison | None:
     """Return the benefit of a period's decisions over all these workloads; None where nothing was replayed."""
     workloads = [compared for past in pasts if (compared := past.comparison(period, now, assumed)) is not None]
-    return Comparison(now - period, now, [HPA, DECIDED], workloads, {}, {}, assumed=assumed) if workloads else None
+    begin = EPOCH + (_number(now) + 1) * SUM_LENGTH - period
+    return Comparison(begin, now, [HPA, DECIDED], workloads, {}, {}, assumed=assumed) if workloads else None

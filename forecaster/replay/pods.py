@@ -68,8 +68,7 @@ class Draws:
     """Start-up times of rows with the same durations and their own seeds, in whole syncs."""
 
     def __init__(self, rows: Sequence[StartUp], sync: timedelta) -> None:
-        durations = rows[0].durations
-        self._syncs = np.array([max(1, -(-duration // sync)) for duration in durations], np.int64)
+        self._syncs = np.array([max(1, -(-duration // sync)) for duration in rows[0].durations], np.int64)
         self._seeds = np.array([row.seed for row in rows], np.uint64)
 
     @property

@@ -151,8 +151,7 @@ def _runs(scope: ReplayScope, series: int, floors: NDArray[np.int32], assumed: A
         for share in dict.fromkeys((1.0, *assumed.shares))
     }
     own = runs[Point(series, HPA.name, 1.0)]
-    decided = Run(series, own.workload, own.setup, replicas, floors=floors)
-    return {**runs, Point(series, DECIDED.name, 1.0): decided}
+    return {**runs, Point(series, DECIDED.name, 1.0): Run(series, own.workload, own.setup, replicas, floors=floors)}
 
 
 def measured(scope: ReplayScope, series: int) -> Account:

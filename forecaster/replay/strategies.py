@@ -124,8 +124,7 @@ def strategies_with(
         Strategy(f"learned-{kind}", f"learned policy, {kind}", ForecastSource.MODEL, model, advisor)
         for kind, advisor in (learned or {}).items()
     )
-    behind_gate = (gated_with(model),) if gated else ()
-    return (HPA, *named, policy_with(model), *behind_gate, *advised, PERFECT)
+    return (HPA, *named, policy_with(model), *((gated_with(model),) if gated else ()), *advised, PERFECT)
 
 
 def _title(model: str) -> str:

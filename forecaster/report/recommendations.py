@@ -81,8 +81,7 @@ def table_of(recommendations: Sequence[Recommendation], width: int | None, histo
     if history is not None:
         windows = windows_of(history)
         columns.insert(1, PrintedColumn("LAST 12 H", [_picture(row, windows) for row in recommendations], rank=2))
-    shown = fitting(columns, width)
-    return table_text(shown, width, [_style(row) for row in recommendations])
+    return table_text(fitting(columns, width), width, [_style(row) for row in recommendations])
 
 
 def _picture(recommendation: Recommendation, windows: Mapping[str, Window]) -> str:
@@ -261,8 +260,7 @@ def headline(outcome: Outcome, rows: Sequence[Recommendation]) -> str:
     """Return the instant of the cycle and the number of workloads by verdict."""
     counts = Counter(verdict_of(row.replicas_now, _recommended(row)) for row in rows)
     text = ", ".join(f"{counts[verdict]} {verdict}" for verdict in ("up", "down", "keep", "hold") if counts[verdict])
-    shown = counted(len(rows), "workload")
-    return f"{outcome.report.at:%Y-%m-%d %H:%M} UTC: {shown}, {text or 'nothing to show'}"
+    return f"{outcome.report.at:%Y-%m-%d %H:%M} UTC: {counted(len(rows), 'workload')}, {text or 'nothing to show'}"
 
 
 def _urgency(recommendation: Recommendation) -> tuple[float, WorkloadId]:

@@ -82,6 +82,32 @@ def test_the_hpa_alone_has_its_own_behavior() -> None:
     assert hours == [pytest.approx(20.0, rel=0.1), pytest.approx(4.0, rel=0.1)]
 
 
+class Steady:
+    """Four hours until `now` in which four pods carry the same load."""
+
+    signals = (CPU,)
+    now = after(0)
+
+    def window(self, signal: Signal, step: timedelta) -> Window:
+        values = np.full((1, 240), {CPU: 2.0, PODS: 4.0}[signal], np.float32)
+        return Window((WEB.id,), self.now - 239 * MINUTE, step, values)
+
+
+def test_the_numbers_are_of_the_time_that_stands_beside_them() -> None:
+    """Sums are of six hours: what is known of the last day at nine in the evening begins at midnight."""
+    benefit, history = LiveBenefit(), Steady()
+    benefit.receive(decided(after(0), 4))
+    for hour in range(1, 34):
+        history.now = after(60 * hour)
+        benefit.renew([WEB], cast("Histories", history), Settings().policies, history.now, NO_TIME)
+    day, week = (benefit.view.periods[name] for name in ("day", "week"))
+    assert [period.until for period in (day, week)] == [after(33 * 60)] * 2
+    assert [period.since for period in (day, week)] == [after(12 * 60), after(0)]
+    assert [period.hpa.pod_hours for period in (day, week)] == [pytest.approx(4.0 * hours) for hours in (21, 33)]
+    assert "in the last day" in day.said
+    assert "this week" not in week.said
+
+
 def test_a_workload_that_cannot_be_replayed_is_left_out_and_says_why() -> None:
     benefit, late = LiveBenefit(), 61
     benefit.receive(decided(after(0), 3))

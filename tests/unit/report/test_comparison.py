@@ -123,6 +123,20 @@ def test_there_is_a_row_for_everybody_and_one_for_the_bound() -> None:
     assert {len(column.cells) for column in others} == {3}
 
 
+def test_what_a_leaner_target_of_the_hpa_saves_is_no_saving_of_a_forecast() -> None:
+    """At 1.6 times the target nothing is short, either, so that the HPA alone does without those pods, too."""
+    comparison = with_ours(small_comparison(), missing=1.0)
+    (compared,) = comparison.workloads
+    points = compared.curves["hpa"].points
+    idle = {share: replace(account, missing=0.0) for share, account in points.items()}
+    assert idle[1.6].pod_hours < idle[1.0].pod_hours
+    curves = {name: Curve(idle, curve.track) for name, curve in compared.curves.items()}
+    comparison = replace(comparison, workloads=[replace(compared, curves=curves)])
+    for columns in strategy_columns(comparison), strategy_columns(comparison, comparison.workloads[0]):
+        (saved,) = [column for column in columns if column.head == "saved"]
+        assert saved.cells[:2] == ("0.0%", "0.0%")
+
+
 def test_sentences_name_both_sides() -> None:
     text = " ".join(sentences(small_comparison()))
     assert "With the HPA alone" in text
