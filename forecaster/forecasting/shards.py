@@ -256,7 +256,7 @@ class Shards:
     def _say_why_not(self, answers: Mapping[models.StepWindow, ModelAnswers]) -> None:
         """Write down why the shards without a model said nothing."""
         waiting = len(self.waiting())
-        soon = f"its model is being fitted; {waiting} of {len(self.shards)} parts are waiting"
+        soon = f"its model is being fitted; parts that wait: {waiting} of {len(self.shards)}"
         shard_of = np.repeat(np.arange(len(self.shards)), [len(shard.ids) for shard in self.shards])
         for answer in answers.values():
             mine = shard_of[answer.rows]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from forecaster.domain.amounts import alike, amount, duration_text, pods_change
+from forecaster.domain.amounts import alike, amount, counted, duration_text, pods_change
 from forecaster.domain.decision import Clamp, Hold, Reason, Recommendation, Resize, Scale, SignalView, forecast_state
 
 if TYPE_CHECKING:
@@ -86,7 +86,7 @@ def _count(recommendation: Recommendation) -> str:
     count = recommendation.replicas
     if isinstance(count, Hold):
         return f"hold at {recommendation.replicas_now} ({count.reason}): {count.message}"
-    return f"{count.replicas} replicas ({count.reason}): {count.message}"
+    return f"{counted(count.replicas, 'replica')} ({count.reason}): {count.message}"
 
 
 def _size(recommendation: Recommendation) -> str:

@@ -157,19 +157,19 @@ class Gates(Table):
     def _judged(self, row: int) -> str:
         by = "the model" if self.forecaster[row] == MODEL else "yesterday's load"
         signal = self.signals[self.signal[row]] if self.signal[row] >= 0 else ""
-        days, reactive, short = (float(column[row]) for column in (self.days, self.reactive, self.short))
+        judged = f"on the {self.days[row]:.3g} days judged".replace("the 1 days", "the day")
+        reactive, short = float(self.reactive[row]), float(self.short[row])
         if np.isnan(short):
             on = f" by {signal}" if signal else ""
             return f"decisions by {by} cannot be as lean as those by measured demand alone{on}"
         demand = f"the {signal} demand" if signal else "the demand"
         if max(reactive, short) < MIN_SHORTAGE:
-            saving = float(self.saving[row])
-            return f"nothing of {demand} was short on the {days:.3g} days judged; {by} would have saved {saving:.1%}"
+            return f"nothing of {demand} was short {judged}; {by} would have saved {self.saving[row]:.1%}"
         promoted = self.verdict[row] in {PROMISING, PROMOTED, STILL_BETTER}
         chance = ", a difference that chance explains" if promoted and short > reactive else ""
         return (
-            f"for the same pod-hours decisions by {by} left {short:.2%} of {demand} short on the {days:.3g} days "
-            f"judged, measured demand alone {reactive:.2%}{chance}"
+            f"for the same pod-hours decisions by {by} left {short:.2%} of {demand} short {judged}, "
+            f"measured demand alone {reactive:.2%}{chance}"
         )
 
 

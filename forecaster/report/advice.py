@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from forecaster.domain.amounts import UNKNOWN_AMOUNT, cores, listed, memory
+from forecaster.domain.amounts import UNKNOWN_AMOUNT, cores, counted, listed, memory
 from forecaster.report.advice_view import changes, document, flat, totals
 from forecaster.report.formats import AdviceOutput, Output
 from forecaster.report.printed import (
@@ -48,7 +48,6 @@ SEVERITY_STYLES = {
     Severity.UNKNOWN: "dim",
 }
 SAME = "="
-DAYS_A_YEAR = 365
 NEVER_DAYS = 100_000
 """Days between two OOM kills from which on none is expected."""
 
@@ -176,6 +175,8 @@ def totals_lines(advices: Sequence[Advice], prices: Prices | None) -> list[str]:
     )
     known, all_ = sums.with_a_recommendation, sums.workloads
     lines = [f"All pods of {known} of {all_} workloads that have a recommendation request: {amounts}."]
+    if absent := sums.without_a_request:
+        lines.append(f"Not in these sums: {counted(absent, 'workload')} without a request of CPU or memory today.")
     if cost := sums.cost_a_month:
         lines.append(
             f"Cost a month{in_currency(prices)}: {cost.now:,.2f} → {cost.recommended:,.2f}: {cost.freed:,.2f} saved "
@@ -202,7 +203,7 @@ def _worst(values: Iterable[float | None]) -> float | None:
 def _once_in(a_year: float | None) -> str:
     if a_year is None:
         return UNKNOWN_AMOUNT
-    days = DAYS_A_YEAR / a_year if a_year else math.inf
+    days = 365 / a_year if a_year else math.inf
     return f"once in {days:,.0f} days" if days < NEVER_DAYS else "none"
 
 

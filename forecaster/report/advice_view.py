@@ -167,6 +167,8 @@ class Totals(msgspec.Struct, frozen=True):
     cpu_request_cores: Sum
     memory_request_bytes: WholeSum
     cost_a_month: Sum | None
+    without_a_request: int
+    """Workloads that have a recommendation, and are in no sum for which they state no request today."""
 
 
 class AdvicesView(msgspec.Struct, frozen=True):
@@ -240,8 +242,7 @@ def _cost(advice: Advice, prices: Prices | None) -> MonthlyCost | None:
     """Money in cents."""
     if prices is None:
         return None
-    sizes = (advice.now, advice.recommended)
-    costs = (advice.cost_a_month(size, prices) if size else None for size in sizes)
+    costs = (advice.cost_a_month(size, prices) if size else None for size in (advice.now, advice.recommended))
     return MonthlyCost(*(None if cost is None else round(cost, 2) for cost in costs))
 
 
@@ -268,13 +269,13 @@ def totals(advices: Sequence[Advice], prices: Prices | None) -> Totals:
     """Requests of all pods, where both what is and what should be are known; what is added is no negative saving."""
     known = [advice for advice in advices if advice.recommended is not None]
     costs = [cost for advice in known if (cost := _cost(advice, prices))]
-    memory = _requested(known, "memory_request")
     return Totals(
         len(advices),
         len(known),
         _requested(known, "cpu_request"),
-        WholeSum(*map(math.ceil, msgspec.structs.astuple(memory))),
+        WholeSum(*map(math.ceil, msgspec.structs.astuple(_requested(known, "memory_request")))),
         None if prices is None else _sum((cost.now, cost.recommended, 1) for cost in costs).rounded(2),
+        sum(advice.now.cpu_request is None or advice.now.memory_request is None for advice in known),
     )
 
 

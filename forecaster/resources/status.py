@@ -87,6 +87,10 @@ class ConditionState(NamedTuple):
     message: str = ""
 
 
+NOT_FOUND = ConditionState("Unknown", "TargetNotFound")
+"""State of what a workload that does not exist cannot have."""
+
+
 def status_of(
     resource: AutoscalerResource, decided: Decided, before: AutoscalerStatus, now: datetime
 ) -> AutoscalerStatus:
@@ -94,8 +98,8 @@ def status_of(
     recommendation = decided.recommendation
     states = {
         "Ready": _ready(resource, decided),
-        "ForecastActing": _acting(decided),
-        "Limited": _limited(recommendation),
+        "ForecastActing": _acting(recommendation) if recommendation else NOT_FOUND,
+        "Limited": _limited(recommendation) if recommendation else NOT_FOUND,
     }
     conditions = tuple(
         condition_after(kind, state, resource.generation, before.condition(kind), now) for kind, state in states.items()
@@ -139,11 +143,8 @@ def _ready(resource: AutoscalerResource, decided: Decided) -> ConditionState:
     return ConditionState("True", *(("PartlyOverridden", overridden) if over else ("PolicyInForce", in_force)))
 
 
-def _acting(decided: Decided) -> ConditionState:
+def _acting(recommendation: Recommendation) -> ConditionState:
     """Whether the forecast acts."""
-    recommendation = decided.recommendation
-    if recommendation is None:
-        return ConditionState("Unknown", "TargetNotFound")
     if isinstance(recommendation.replicas, Hold):
         return ConditionState("False", _word(str(recommendation.replicas.reason)), recommendation.replicas.message)
     if all(view.forecast is None for view in recommendation.signals):
@@ -154,10 +155,9 @@ def _acting(decided: Decided) -> ConditionState:
     return ConditionState("True", "ForecastActing", "The forecast may raise the count.")
 
 
-def _limited(recommendation: Recommendation | None) -> ConditionState:
+def _limited(recommendation: Recommendation) -> ConditionState:
     """Whether a clamp changed the count, and the last that did."""
-    clamps = [clamp for clamp in recommendation.clamps if clamp.before != clamp.after] if recommendation else []
-    limits = [clamp for clamp in clamps if clamp.rule != "forecast"]
+    limits = [clamp for clamp in recommendation.clamps if clamp.before != clamp.after and clamp.rule != "forecast"]
     if not limits:
         return ConditionState("False", "WithinLimits", "No clamp changed the count.")
     return ConditionState("True", _word(limits[-1].rule), limits[-1].why)

@@ -188,7 +188,7 @@ class TestRotation:
         peaks = forecaster_with(model, fits=2).peaks(CPU, whole(weeks), [SOON], NOON)[SOON]
         assert model.fits == [ROWS, ROWS]
         waiting = ahead_of(peaks, weeks.keys[-1], 0.9)
-        assert waiting == Unknown("its model is being fitted; 1 of 3 parts are waiting")
+        assert waiting == Unknown("its model is being fitted; parts that wait: 1 of 3")
 
     def test_the_prior_forecasts_for_parts_that_wait_for_their_first_fit(self) -> None:
         weeks, default = window(ROWS + 2), Forecaster("adaptive", fits=1)

@@ -59,6 +59,11 @@ def test_the_number_comes_after_the_last_step() -> None:
     assert lines[-3].startswith("  => 5 replicas (fallback): measured demand alone")
 
 
+def test_one_replica_is_called_so() -> None:
+    lines = explanation(decided(outlooks(cpu=0.1), workload=workload(replicas=1, autoscaler=hpa(lowest=1))))
+    assert lines[-3].startswith("  => 1 replica (fallback): ")
+
+
 def test_a_hold_says_where_it_stays_and_why() -> None:
     lines = explanation(decided(outlooks(cpu=NO_SAMPLE)))
     assert "  => hold at 4 (no-data): cpu: no sample" in lines

@@ -70,6 +70,10 @@ def test_what_is_worse_is_demoted_and_says_so() -> None:
     )
 
 
+def test_one_day_is_called_so() -> None:
+    assert "was short on the day judged; the model" in gate_of(after_all(evidence(0.0, reactive=0.0, days=1.0))).why
+
+
 def test_between_the_margins_every_forecast_stays_where_it_is() -> None:
     between = evidence(0.1 * (BETTER + 1) / 2)
     assert gate_of(after_all(between, gates=PROMOTED_ONE)) == gate_of(PROMOTED_ONE)

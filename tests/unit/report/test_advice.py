@@ -1,11 +1,12 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import msgspec
 
 from forecaster.domain.workload import Resources, WorkloadId
-from forecaster.report.advice import proof_lines, spoken, writable_advices
+from forecaster.report.advice import proof_lines, spoken, totals_lines, writable_advices
 from forecaster.report.advice_view import changes, document, read_previous
 from forecaster.vertical.admission.advice import Advice
 from forecaster.vertical.admission.proof import prove
@@ -58,6 +59,16 @@ def test_only_what_differs_has_changed() -> None:
     before = Resources(0.5, None, GIB, GIB)
     assert changes(advice(previous=before)) == {"cpu_request": (0.5, 0.6)}
     assert changes(advice(previous=WANTED)) == {}
+
+
+def test_a_workload_without_a_request_is_in_no_sum_and_that_is_said() -> None:
+    """Nothing may be requested today, or that is not known: neither is a sum of its pods."""
+    without = replace(advice(), id=WEB._replace(name="best"), now=Resources(None, None, GIB, GIB))
+    first, left_out = totals_lines([advice(), without], None)
+    assert first.startswith("All pods of 2 of 2 workloads that have a recommendation request: 3.0 → 1.8 cores")
+    assert left_out == "Not in these sums: 1 workload without a request of CPU or memory today."
+    assert document([without, advice()], None).totals.without_a_request == 1
+    assert len(totals_lines([advice()], None)) == 1
 
 
 def test_the_proof_is_told_rule_by_rule() -> None:

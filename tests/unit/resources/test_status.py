@@ -50,7 +50,11 @@ def test_a_hold_has_no_recommended_count_and_its_reason_is_a_condition() -> None
 def test_a_workload_that_is_not_there_is_no_reason_for_numbers() -> None:
     status = status_of(WEB, Decided(None, Policy()), EMPTY, NOON)
     assert (status.current_replicas, status.recommended_replicas, status.forecast_peak) == (None, None, "")
-    assert conditions(Decided(None, Policy()))["Ready"] == ("False", "TargetNotFound")
+    assert conditions(Decided(None, Policy())) == {
+        "Ready": ("False", "TargetNotFound"),
+        "ForecastActing": ("Unknown", "TargetNotFound"),
+        "Limited": ("Unknown", "TargetNotFound"),
+    }
 
 
 def test_a_policy_that_is_left_out_says_what_contradicts_it() -> None:
