@@ -14,11 +14,10 @@ from forecaster.actuators.writes import RefusalReason, WriteRefusal, WrittenObje
 from forecaster.kube.client import ApiClient, ApiError, UnreachableError
 from forecaster.kube.collection import ObjectPage
 from forecaster.kube.objects import Wire
-from forecaster.vertical.admission.context import WHOLE_POD, AdmissionContext, Rollout
+from forecaster.vertical.admission.context import WHOLE_POD, AdmissionContext, Rollout, with_values
 from forecaster.vertical.admission.proof import prove
 from forecaster.vertical.cluster_rules.manifest import ManifestError, pod_of
 from forecaster.vertical.cluster_rules.quota import Quota, charge, charged_with, times_fitting
-from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
     from forecaster.vertical.cluster_rules.limit_range import LimitRange
     from forecaster.vertical.cluster_rules.node import Occupancy
     from forecaster.vertical.cluster_rules.pod import Pod
+    from forecaster.vertical.cluster_rules.server import Server
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +107,6 @@ ReserveQuota: TypeAlias = "Callable[[WorkloadId, int], QuotaFit]"
 """Reserves quota for so many more pods of a workload. Raises ApiError."""
 
 
-def no_quotas() -> QuotaHeadroom:
-    """Return no quotas, where none are read."""
-    return QuotaHeadroom(lambda _: NamespaceAdmission(LATEST_SERVER), lambda _: None)
-
-
 def unbounded(_: WorkloadId, more: int) -> QuotaFit:
     """Return capacity for all requested pods, where no quotas are read."""
     return QuotaFit(more)
@@ -183,4 +178,13 @@ def admitted(
     )
     names = {WHOLE_POD, *(container.name for container in pod.every_container())}
     proof = prove({name: size for name, size in desired.items() if name in names}, context)
-    return proof.nearest or {}, "; ".join(map(str, proof.refusals))
+    nearest, refusals = proof.nearest or {}, [*map(str, proof.refusals)]
+    if running and (added := _limits(context.completed(nearest)) - _limits(with_values(pod, desired))):
+        nearest, limits = {}, ", ".join(sorted(added))
+        refusals.append(f"a resize would give it a limit of {limits}, which none takes away again")
+    return nearest, "; ".join(refusals)
+
+
+def _limits(pod: Pod) -> set[str]:
+    """Containers and resources that have a limit. A LimitRange completes running pods, too, when they are resized."""
+    return {f"{container.name} {name}" for container in pod.every_container() for name in container.resources.limits}

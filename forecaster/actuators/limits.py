@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from dataclasses import dataclass
+from itertools import count
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias, TypeVar
 
@@ -116,11 +117,8 @@ def workloads_to_read(needy: Iterable[WorkloadId], refused: Iterable[WorkloadId]
 
 def namespaces_in_turn(objects: Iterable[T], namespace: Callable[[T], str]) -> list[T]:
     """Return the objects with namespaces taking turns; within a namespace their order stays."""
-    count: Counter[str] = Counter()
-    ranked: list[tuple[int, T]] = []
-    for candidate in objects:
-        ranked.append((count[namespace(candidate)], candidate))
-        count[namespace(candidate)] += 1
+    turns: defaultdict[str, count[int]] = defaultdict(count)
+    ranked = [(next(turns[namespace(candidate)]), candidate) for candidate in objects]
     return [candidate for _, candidate in sorted(ranked, key=itemgetter(0))]
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from forecaster.actuators.floor.actuator import FloorActuator
 from forecaster.actuators.floor.autoscalers import Autoscalers, autoscaler_of
 from forecaster.actuators.floor.plan import released
-from forecaster.actuators.headroom import QuotaHeadroom, Templates
+from forecaster.actuators.headroom import QuotaHeadroom, ReserveQuota, Templates
 from forecaster.actuators.misread import HpaWarnings
 from forecaster.actuators.neighbours import NOT_WATCHED, Concern, CycleNeighbours
 from forecaster.actuators.queue import WriteQueue
@@ -264,7 +264,7 @@ class SharedParts:
     pods: Resizes
     neighbours: CycleNeighbours
     health: WorkloadHealth
-    headroom: Callable[[], QuotaHeadroom]
+    headroom: Callable[[], ReserveQuota]
     writers: Mapping[str, WriteQueue]
 
     def floor(self, unjudged: Callable[[WorkloadId], bool]) -> FloorActuator:
@@ -344,7 +344,7 @@ def _shared(
         Resizes(client, facts.above if facts else _itself, dry_run=acting.dry_run, reader=reader, followed=followed),
         neighbours,
         WorkloadHealth(facts, source, settings.policies, log),
-        lambda: QuotaHeadroom(rules.admission(), templates.of),
+        lambda: QuotaHeadroom(rules.admission(), templates.of).reserve,
         {
             name: WriteQueue(name, election, acting, log, conflict=partial(neighbours.since, concern=concern))
             for name, concern in CONCERNS.items()

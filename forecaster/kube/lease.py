@@ -202,10 +202,8 @@ class Election:
         if lease.spec.holder_identity == self.identity or self._has_run_out(lease, began):
             self._renew(lease, began)
         else:
-            self._renewed = float("-inf")
-            self.leader = Leader(
-                lease.spec.holder_identity or "", lease.metadata.annotations.get(ADDRESS_ANNOTATION, "")
-            )
+            address = lease.metadata.annotations.get(ADDRESS_ANNOTATION, "")
+            self._renewed, self.leader = float("-inf"), Leader(lease.spec.holder_identity or "", address)
 
     def _renew(self, lease: Lease, began: float) -> None:
         """Write the Lease over its last known version: while no other replica writes it, it need not be read again."""
@@ -227,7 +225,7 @@ class Election:
 
     def _taken(self, lease: Lease) -> LeaseSpec:
         """The Lease in this replica's hands."""
-        is_ours, now = lease.spec.holder_identity == self.identity, _micro_time(self.clock())
+        is_ours, now = lease.spec.holder_identity == self.identity, self.clock().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         changes = (lease.spec.lease_transitions or 0) + (not is_ours)
         since = lease.spec.acquire_time if is_ours and lease.spec.acquire_time else now
         return LeaseSpec(self.identity, VALID_SECONDS, since, now, changes)
@@ -264,11 +262,6 @@ class ElectionThread:
 def lease_path(namespace: str, name: str) -> str:
     """The path of a Lease."""
     return f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases/{name}"
-
-
-def _micro_time(at: datetime) -> str:
-    """RFC 3339 with microseconds, as a Lease has it."""
-    return at.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def _remedy(path: str, error: ApiError) -> str:

@@ -232,7 +232,7 @@ NOT_READ = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 """Errors of decoding JSON of strangers: another form, no UTF-8, or nested deeper than can be followed."""
 ANNOTATION_PREFIX = "forecaster.dev/"
 """Prefix of the labels and annotations that this project reads or writes."""
-MIN_REPLICAS_BEFORE = f"{ANNOTATION_PREFIX}min-replicas-before"
+MIN_REPLICAS_BEFORE, REPLICAS_BEFORE = f"{ANNOTATION_PREFIX}min-replicas-before", f"{ANNOTATION_PREFIX}replicas-before"
 COUNT_DIGITS = 10
 """Digits of the largest count that the API server accepts. A longer text may not even be a number for Python."""
 
@@ -270,9 +270,17 @@ class OwnedSpec(msgspec.Struct, frozen=True):
     replicas: dict[str, Any] | None = msgspec.field(name="f:replicas", default=None)
 
 
+class OwnedMarks(msgspec.Struct, frozen=True):
+    """Our annotations or labels with an owner's value, if a manager owns them."""
+
+    minimum: dict[str, Any] | None = msgspec.field(name=f"f:{MIN_REPLICAS_BEFORE}", default=None)
+    count: dict[str, Any] | None = msgspec.field(name=f"f:{REPLICAS_BEFORE}", default=None)
+
+
 class OwnedFields(msgspec.Struct, frozen=True):
     """`fieldsV1` of a manager."""
 
+    metadata: dict[str, OwnedMarks] = msgspec.field(name="f:metadata", default_factory=dict)
     spec: OwnedSpec = msgspec.field(name="f:spec", default=OwnedSpec())
 
 
@@ -280,6 +288,7 @@ class ManagedFields(Wire, frozen=True):
     """Fields of one manager."""
 
     manager: str = ""
+    operation: str = ""
     subresource: str = ""
     time: str = ""
     """The text as it was written: an owner can write the year 0, or 10,000."""
@@ -292,6 +301,15 @@ class ManagedFields(Wire, frozen=True):
             return datetime.fromisoformat(self.time)
         except ValueError:
             return None
+
+    @property
+    def copied(self) -> bool:
+        """Whether the manager copied an object with our marks, as a backup does: it states no value of its own.
+
+        A tool that applies a copy again and again does.
+        """
+        owned = self.fields_v1.metadata.values()
+        return self.operation == "Update" and any(marks != OwnedMarks() for marks in owned)
 
 
 class HorizontalPodAutoscalerMeta(AnnotatedMeta, frozen=True):
@@ -315,7 +333,7 @@ class HorizontalPodAutoscalerMeta(AnnotatedMeta, frozen=True):
 
     def writers(self) -> frozenset[str]:
         """Field managers that own `spec.minReplicas`."""
-        managers = (entry for entry in self.managed_fields if not entry.subresource)
+        managers = (entry for entry in self.managed_fields if not (entry.subresource or entry.copied))
         return frozenset(entry.manager for entry in managers if entry.fields_v1.spec.min_replicas is not None)
 
 

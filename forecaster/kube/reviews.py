@@ -36,17 +36,18 @@ class UserInfo(Wire, frozen=True):
     extra: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
 
 
-class TokenReviewStatus(Wire, frozen=True):
-    """Whether the token is valid, and its user."""
+class ReviewStatus(Wire, frozen=True):
+    """Whether the token is valid, and its user; or whether access is allowed, where no opinion counts as no."""
 
     authenticated: bool = False
     user: UserInfo = UserInfo()
+    allowed: bool = False
 
 
-class TokenReviewAnswer(Wire, frozen=True):
-    """authentication.k8s.io/v1, the answer."""
+class ReviewAnswer(Wire, frozen=True):
+    """The answer to a review of a token or of access."""
 
-    status: TokenReviewStatus
+    status: ReviewStatus
 
 
 class ResourceAttributes(Wire, frozen=True):
@@ -68,22 +69,10 @@ class NonResourceAttributes(Wire, frozen=True):
     path: str
 
 
-class AccessReviewStatus(Wire, frozen=True):
-    """Whether access is allowed. No opinion counts as no."""
-
-    allowed: bool = False
-
-
-class AccessReviewAnswer(Wire, frozen=True):
-    """authorization.k8s.io/v1, the answer."""
-
-    status: AccessReviewStatus
-
-
 async def token_user(reviewer: AsyncApiClient, token: str) -> User | None:
     """The user of a token; None for a token that is not valid. Raises ApiError."""
     review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
-    status = (await reviewer.create(TOKEN_REVIEWS, review, TokenReviewAnswer)).status
+    status = (await reviewer.create(TOKEN_REVIEWS, review, ReviewAnswer)).status
     info = status.user
     if not status.authenticated or not info.username:
         return None
@@ -95,7 +84,7 @@ async def is_allowed(reviewer: AsyncApiClient, user: User, right: ResourceAttrib
     attributes = "resourceAttributes" if isinstance(right, ResourceAttributes) else "nonResourceAttributes"
     spec = {"user": user.name, "groups": user.groups, "uid": user.uid, "extra": dict(user.extra), attributes: right}
     review = {"apiVersion": AUTHORIZATION, "kind": "SubjectAccessReview", "spec": spec}
-    return (await reviewer.create(ACCESS_REVIEWS, review, AccessReviewAnswer)).status.allowed
+    return (await reviewer.create(ACCESS_REVIEWS, review, ReviewAnswer)).status.allowed
 
 
 def authenticated(user: User) -> User:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from forecaster.kube.reviews import AUTHORIZATION, AccessReviewAnswer, ResourceAttributes
+from forecaster.kube.reviews import AUTHORIZATION, ResourceAttributes, ReviewAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -226,6 +226,6 @@ def _has(client: ApiClient, right: Right, verb: str) -> bool:
     for name in right.names or ("",):
         attributes = ResourceAttributes(verb, right.group, "*", resource, right.namespace, subresource, name)
         review = {"apiVersion": AUTHORIZATION, "kind": REVIEW, "spec": {"resourceAttributes": attributes}}
-        if not client.create(SELF_REVIEWS, review, AccessReviewAnswer).status.allowed:
+        if not client.create(SELF_REVIEWS, review, ReviewAnswer).status.allowed:
             return False
     return True

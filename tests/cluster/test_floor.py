@@ -154,8 +154,8 @@ def test_a_floor_is_raised_as_far_as_the_quota_of_its_namespace_goes_and_no_pod_
         return bool(amounts.get("requests.cpu") == amount)
 
     def watched() -> bool:
-        quotas = leader.actuator.headroom().admission(web).quotas or ()
-        return [dict(quota.used) for quota in quotas] == [{"requests.cpu": 100}]
+        one_more = leader.actuator.headroom()(WorkloadId(web, "Deployment", "web"), 1)
+        return [dict(quota.used) for quota in one_more.quotas] == [{"requests.cpu": 200}]
 
     wait_until(watched, goal="the quota, and what is used of it")
     wait_until(lambda: bool(leader.cycle(web, 6).writes), goal="a floor")
@@ -250,6 +250,51 @@ def test_an_owner_who_applies_the_same_manifest_again_is_one(plane: ControlPlane
     assert plane.api.read(HPA, "web", web)["spec"]["minReplicas"] == 1
     assert leader.cycle(web, 5).writes["yield", "written"] == 1
     assert plane.api.read(HPA, "web", web)["spec"]["minReplicas"] == 1
+
+
+def test_a_sync_of_argo_cd_that_ignores_the_field_makes_no_floor_the_owners_value(
+    plane: ControlPlane, leader: Replica, web: str
+) -> None:
+    """It applies the live value of each field that it ignores, by the settings of deploy/examples/argo-cd.yaml."""
+    manifest = external_hpa("web", target="1", most=10)
+    leader.cycle(web, 5)
+    manifest["spec"]["minReplicas"] = plane.api.read(HPA, "web", web)["spec"]["minReplicas"]
+    sync = ("--server-side", "--force-conflicts", "--field-manager=argocd-controller")
+    plane.kubectl("apply", *sync, f"--namespace={web}", "-f-", given=yaml.safe_dump(manifest))
+    assert leader.cycle(web, 5).writes == {}
+    plane.api.merge(HPA, "web", {"metadata": {"annotations": {MODE: "publish"}}}, web)
+    assert leader.cycle(web, 5).writes == {("restore", "written"): 1}
+    hpa = plane.api.read(HPA, "web", web)
+    assert (hpa["spec"]["minReplicas"], hpa["metadata"].get("labels")) == (1, None)
+
+
+def copied(plane: ControlPlane, namespace: str) -> Document:
+    """Delete the HPA; return it as a backup or a file in Git has it, with our marks."""
+    hpa = plane.api.read(HPA, "web", namespace)
+    plane.api.delete(HPA, "web", namespace)
+    meta = {key: hpa["metadata"][key] for key in ("name", "namespace", "labels", "annotations")}
+    return {"apiVersion": hpa["apiVersion"], "kind": HPA, "metadata": meta, "spec": hpa["spec"]}
+
+
+def test_a_floor_that_came_back_with_a_backup_ends_with_its_owners_value(
+    plane: ControlPlane, leader: Replica, web: str
+) -> None:
+    leader.cycle(web, 5)
+    plane.api.create(copied(plane, web), web)
+    assert leader.cycle(web, 5).writes == {}
+    assert "minReplicas 1, was 5" in run_release(plane, "release", f"{web}/web")
+    assert plane.api.read(HPA, "web", web)["spec"]["minReplicas"] == 1
+
+
+def test_a_floor_that_stands_in_git_by_mistake_is_yielded_to_once_in_a_back_off(
+    plane: ControlPlane, leader: Replica, web: str
+) -> None:
+    leader.cycle(web, 5)
+    manifest = yaml.safe_dump(copied(plane, web))
+    sync = ("apply", "--server-side", "--force-conflicts", "--field-manager=kustomize-controller", "-f-")
+    effects = [leader.cycle(web, 5) for _ in range(3) if plane.kubectl(*sync, given=manifest)]
+    assert [effect.writes for effect in effects] == [{("yield", "written"): 1}, {}, {}]
+    assert [reason for reason, _ in events(plane.api, web)] == ["FloorBackedOff", "FloorRaised"]
 
 
 class Dying(ApiClient):

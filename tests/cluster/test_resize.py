@@ -397,15 +397,19 @@ def test_a_pod_that_is_worse_off_gets_its_own_size_again(
     assert later.states["rolled-back"] > 0
 
 
-def test_a_size_beyond_a_limit_range_is_brought_within_it(plane: ControlPlane, leader: ActingReplica, web: str) -> None:
+def test_a_limit_range_that_comes_later_gives_no_running_pod_a_limit(
+    plane: ControlPlane, leader: ActingReplica, web: str
+) -> None:
+    """No resize takes a limit away again: a pod would be throttled, or killed, by one that its owner never stated."""
     limits = [{"type": "Container", "max": {"cpu": "200m"}, "default": {"cpu": "200m"}}]
     document = {"apiVersion": "v1", "kind": "LimitRange", "metadata": {"name": "small"}, "spec": {"limits": limits}}
     plane.kubectl("apply", f"--namespace={web}", "-f-", given=str(document).replace("'", '"'))
-    pods = leader.actuators.parts["resize"].pods  # type: ignore[attr-defined]
-    wait_until(lambda: pods.admission()(web).limit_ranges, goal="the LimitRange")
-    effect = leader.cycle(web, 2, sizes=sized(0.3, 128))["resize"]
-    assert ("resize", "failed") not in effect.writes
-    assert "300m" not in requests(plane.api, web)
+    admission = leader.actuators.parts["resize"].pods.admission  # type: ignore[attr-defined]
+    wait_until(lambda: admission()(web).limit_ranges, goal="the LimitRange")
+    effect = leader.cycle(web, 2, sizes=sized(0.15, 128))["resize"]
+    assert (effect.writes, effect.states["inadmissible"]) == ({}, 1)
+    stated = {"requests": {"cpu": "100m", "memory": "64Mi"}}
+    assert [pod["spec"]["containers"][0]["resources"] for pod in pods(plane.api, web)] == [stated, stated]
 
 
 def test_the_api_server_holds_our_account_to_sizes(plane: ControlPlane, web: str) -> None:

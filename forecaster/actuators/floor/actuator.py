@@ -9,7 +9,7 @@ import numpy as np
 
 from forecaster.actuators.floor.plan import floor_plan
 from forecaster.actuators.floor.values import FloorOffer, LiveAutoscaler
-from forecaster.actuators.headroom import QuotaHeadroom, no_quotas
+from forecaster.actuators.headroom import ReserveQuota, unbounded
 from forecaster.actuators.limits import CycleLimits, Memory
 from forecaster.actuators.rollback import HealthAt, no_health, restarts_since
 from forecaster.actuators.writes import Change, ClusterWrite
@@ -40,7 +40,7 @@ class FloorActuator:
     neighbours: NeighboursAt
     health: HealthAt = no_health
     """Reads the health of a workload, by which a change is taken back."""
-    headroom: Callable[[], QuotaHeadroom] = no_quotas
+    headroom: Callable[[], ReserveQuota] = lambda: unbounded
     """Reads the free quota of namespaces anew in each cycle."""
     unjudged: Callable[[WorkloadId], bool] = lambda _: False
     """Whether the gate of a workload has not been judged since the start: its forecast neither acts nor gives back."""
@@ -68,7 +68,7 @@ class FloorActuator:
         self.memory = plan.memory
         writes = [replace(write, reason=explained(write, self.offered, write.subject.target)) for write in plan.writes]
         raised, unjudged = sum(hpa.floor is not None for hpa in live), len(held)
-        limits, reserve = CycleLimits.of(plan.fleet, self.rules), self.headroom().reserve
+        limits, reserve = CycleLimits.of(plan.fleet, self.rules), self.headroom()
         return self.writer.effected(
             self.autoscalers,
             writes,
@@ -110,14 +110,10 @@ class FloorActuator:
         since = {
             hpa.target: restarts_since(hpa.watch, now, self.rules)
             for hpa in live
-            if hpa.watch or _may_rise(hpa, offers.get(hpa.target))
+            if hpa.watch or (offers.get(hpa.target, FloorOffer(None)).floor or 0) > hpa.min_replicas
         }
         health = self.health(since, now) if since else {}
         return [replace(hpa, health=health[hpa.target]) if hpa.target in health else hpa for hpa in live]
-
-
-def _may_rise(hpa: LiveAutoscaler, offer: FloorOffer | None) -> bool:
-    return offer is not None and (offer.floor or 0) > hpa.min_replicas
 
 
 def explained(write: ClusterWrite, cycle: OfferedCycle | None, id_: WorkloadId) -> str:

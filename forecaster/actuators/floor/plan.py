@@ -51,7 +51,8 @@ def floor_plan(
     `floored` says whether a workload's policy has `mode: floor`; a workload without an offer is held.
     """
     targets = Counter(hpa.target for hpa in autoscalers)
-    concerned = [hpa for hpa in autoscalers if not hpa.deleted and (_marked(hpa) or floored(hpa.target))]
+    live = (hpa for hpa in autoscalers if not hpa.deleted)
+    concerned = [hpa for hpa in live if hpa.marked or hpa.floor or hpa.fault or hpa.misread or floored(hpa.target)]
     memory_after: dict[tuple[str, ...], RecentOffers] = {}
     writes, refusals, renewals = [], [], dict[tuple[str, ...], Write]()
     for hpa in concerned:
@@ -66,10 +67,6 @@ def floor_plan(
             case WriteRefusal() as refusal if in_mode or hpa.fault or hpa.misread:
                 refusals.append(refusal)
     return FloorPlan(writes, refusals, memory_after, [hpa.replicas for hpa in concerned], renewals)
-
-
-def _marked(hpa: LiveAutoscaler) -> bool:
-    return hpa.marked or hpa.floor is not None or bool(hpa.fault or hpa.misread)
 
 
 def _unfit(hpa: LiveAutoscaler, autoscalers: int, *, floored: bool) -> WriteRefusal | None:
@@ -110,7 +107,7 @@ def _settled(
     if hpa.fault:
         return WriteRefusal(hpa, RefusalReason.UNREADABLE, f"{hpa}: {hpa.fault}")
     if hpa.floor and hpa.other_writers:
-        return _yielded(hpa, now, rules)
+        return _waits(hpa, now) or _yielded(hpa, now, rules)
     if unfit is not None:
         return undone(hpa, unfit.message) or unfit
     if hpa.floor and (why := rollback.why_worse(hpa.watch, hpa.health, now, rules)):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.actuators.limits import Move
 from forecaster.actuators.rollback import UNKNOWN_HEALTH, Health, Watch
+from forecaster.actuators.scale.scales import OWNING
 from forecaster.actuators.writes import MANAGER, Change
 
 if TYPE_CHECKING:
@@ -77,8 +78,12 @@ class LiveAutoscaler:
 
     @property
     def other_writers(self) -> str:
-        """Field managers beside ours that own `spec.minReplicas`, in words."""
-        return ", ".join(sorted(self.writers - {MANAGER}))
+        """Field managers beside ours that own `spec.minReplicas`, in words.
+
+        Argo CD applies the live value of each field that it ignores, and so shares ours.
+        """
+        sharing = {name for name in self.writers if OWNING.get(name) == "Argo CD" and MANAGER in self.writers}
+        return ", ".join(sorted(self.writers - {MANAGER} - sharing))
 
     def __str__(self) -> str:
         return f"HPA {self.namespace}/{self.name}"

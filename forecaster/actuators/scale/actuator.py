@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.actuators.floor.actuator import explained
-from forecaster.actuators.headroom import QuotaHeadroom, no_quotas
+from forecaster.actuators.headroom import ReserveQuota, unbounded
 from forecaster.actuators.limits import CycleLimits, Memory, workloads_to_read
 from forecaster.actuators.rollback import UNKNOWN_HEALTH, HealthAt, no_health, restarts_since
 from forecaster.actuators.scale.plan import CountOffer, LiveScale, due_workloads, scale_plan, updated_memory
@@ -46,7 +46,7 @@ class ScaleActuator:
     """Reads other autoscalers; workloads that a ScaledObject scales, or a VPA sizes, stay unchanged."""
     health: HealthAt = no_health
     """Reads the health of a workload, by which a change is taken back."""
-    headroom: Callable[[], QuotaHeadroom] = no_quotas
+    headroom: Callable[[], ReserveQuota] = lambda: unbounded
     """Reads the free quota of namespaces anew in each cycle."""
     offered: OfferedCycle | None = None
     memory: Memory = field(default_factory=dict)
@@ -69,7 +69,7 @@ class ScaleActuator:
         writes = [replace(write, reason=explained(write, self.offered, write.subject.id)) for write in plan.writes]
         scaled = sum(scale.before is not None for scale in live)
         others = offers.keys() - {scale.id for scale in live} - {refusal.subject.workload for refusal in unread}
-        limits, reserve = CycleLimits.of(plan.fleet, self.rules), self.headroom().reserve
+        limits, reserve = CycleLimits.of(plan.fleet, self.rules), self.headroom()
         return self.writer.effected(
             self.scales, writes, [*plan.refusals, *unread], now, others, limits=limits, reserve=reserve, scaled=scaled
         )

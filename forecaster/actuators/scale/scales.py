@@ -18,6 +18,7 @@ from forecaster.actuators.writes import MANAGER, Change
 from forecaster.domain.workload import WorkloadId
 from forecaster.kube.client import ApiClient, ApiError
 from forecaster.kube.collection import listed
+from forecaster.kube.objects import REPLICAS_BEFORE as BEFORE
 from forecaster.kube.objects import AnnotatedMeta, ManagedFields, Wire
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 LABEL: Final = "forecaster.dev/scale"
 """`kubectl get deploy,sts -A -l forecaster.dev/scale` lists our counts, and so does `forecaster release`."""
 SCALED, BACKED_OFF = "scaled", "backed-off"
-BEFORE: Final = "forecaster.dev/replicas-before"
 BACK_OFF: Final = "forecaster.dev/scale-backed-off-until"
 """Labels, too: a Deployment's controller copies annotations to its ReplicaSets, where they would stay."""
 WATCH_LABELS = tuple(f"{WATCH}-{number}" for number in range(12))
@@ -134,9 +134,8 @@ class Scales:
         The owner's count is written down before ours is, and removed after its own is back: whatever dies in between
         leaves an owner's count that is right.
         """
-        scale = write.subject
+        scale, watch = write.subject, watch_labels(write.watch)
         version = scale.version
-        watch = watch_labels(write.watch)
         until = f"{write.backed_off_until:%Y%m%dT%H%M%SZ}" if write.backed_off_until else None  # a label has no colons
         moves = write.change in {Change.RAISE, Change.LOWER}
         if moves and write.before is not None and (scale.before is None or scale.watch != write.watch):
@@ -233,7 +232,8 @@ def _writers(managers: Sequence[ManagedFields]) -> frozenset[str]:
     own_marks = (entry.at for entry in managers if entry.manager == MANAGER and not entry.subresource)
     marked = max(filter(None, own_marks), default=marks.LONG_AGO)
     owning = [entry for entry in managers if entry.fields_v1.spec.replicas is not None]
-    return frozenset(entry.manager for entry in owning if entry.manager == MANAGER or (entry.at or marked) >= marked)
+    since = (entry for entry in owning if not entry.copied and (entry.at or marked) >= marked)
+    return frozenset(entry.manager for entry in since) | {MANAGER for entry in owning if entry.manager == MANAGER}
 
 
 def _owner(meta: Meta, writers: frozenset[str]) -> str:

@@ -70,6 +70,19 @@ def test_writers_are_those_of_min_replicas_and_not_of_the_status() -> None:
     assert hpa.other_writers == "argocd"
 
 
+@pytest.mark.parametrize(("shared", "others"), [(True, ""), (False, "argocd-controller")], ids=["with us", "alone"])
+def test_argo_cd_that_shares_our_value_is_no_other_writer(shared: bool, others: str) -> None:  # noqa: FBT001
+    own = [fields("forecaster", "minReplicas")] if shared else []
+    assert read(fields("argocd-controller", "minReplicas"), *own, annotations=RAISED).other_writers == others
+
+
+@pytest.mark.parametrize(("operation", "others"), [("Update", ""), ("Apply", "velero")], ids=["once", "ever again"])
+def test_a_copy_of_an_object_with_our_marks_states_no_value(operation: str, others: str) -> None:
+    entry = fields("velero", "minReplicas") | {"operation": operation}
+    entry["fieldsV1"]["f:metadata"] = {"f:annotations": {f"f:{BEFORE}": {}}, "f:labels": {f"f:{LABEL}": {}}}
+    assert read(entry, annotations=RAISED).other_writers == others
+
+
 @pytest.mark.parametrize(
     ("annotations", "fault"),
     [

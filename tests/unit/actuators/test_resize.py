@@ -246,7 +246,7 @@ def test_whatever_is_written_is_admitted_and_lowers_no_memory(
         after = replace(candidate.pod, containers=(Container("app", new),))
         assert qos_of(after, LATEST_SERVER) == qos_of(candidate.pod, LATEST_SERVER)
         assert all(new.requests[name] <= limit for name, limit in new.limits.items())
-        assert set(new.limits) >= set(now.limits)
+        assert set(now.limits) <= set(new.limits) <= set(now.limits) | set(recommended.limits)
         assert new.requests["memory"] >= now.requests["memory"]
         assert new.limits.get("cpu", 0) <= (most or new.limits.get("cpu", 0)) or new.limits == now.limits
 

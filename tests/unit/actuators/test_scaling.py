@@ -284,6 +284,11 @@ class TestReading:
         ]
         assert read(managedFields=managed, labels={BEFORE: "2"}).other_writers == others
 
+    def test_a_backup_that_came_back_with_our_marks_is_no_other_writer(self) -> None:
+        owned = {"f:spec": {"f:replicas": {}}, "f:metadata": {"f:labels": {f"f:{BEFORE}": {}}}}
+        managed = [{"manager": "velero-server", "operation": "Update", "fieldsV1": owned}]
+        assert read(managedFields=managed, labels={BEFORE: "2"}).other_writers == ""
+
     def test_marks_of_an_earlier_release_are_read_where_there_are_none_of_ours(self) -> None:
         older = {BEFORE: "2", BACK_OFF: "2026-03-01T12:00:00Z"}
         scale = read(annotations=older)

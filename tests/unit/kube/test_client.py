@@ -544,13 +544,13 @@ def test_threads_that_decode_a_type_for_the_first_time_at_once_do_not_end_the_pr
     program = """
         import sys, threading
         from forecaster.kube.client import decoder_of
-        from forecaster.kube.reviews import TokenReviewStatus, UserInfo
+        from forecaster.kube.reviews import ReviewStatus, UserInfo
 
         sys.setswitchinterval(1e-6)
         for number in range(1000):
             class Info(UserInfo, frozen=True):
                 more: "tuple[str, ...]" = ()
-            class Status(TokenReviewStatus, frozen=True):
+            class Status(ReviewStatus, frozen=True):
                 user: "Info" = Info()
             globals().update(Info=Info)
             together = threading.Barrier(4)
