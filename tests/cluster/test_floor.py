@@ -255,7 +255,7 @@ def test_an_owner_who_applies_the_same_manifest_again_is_one(plane: ControlPlane
 def test_a_sync_of_argo_cd_that_ignores_the_field_makes_no_floor_the_owners_value(
     plane: ControlPlane, leader: Replica, web: str
 ) -> None:
-    """It applies the live value of each field that it ignores, by the settings of deploy/examples/argo-cd.yaml."""
+    """Argo CD applies the live value of each field that it ignores, by the settings of deploy/examples/argo-cd.yaml."""
     manifest = external_hpa("web", target="1", most=10)
     leader.cycle(web, 5)
     manifest["spec"]["minReplicas"] = plane.api.read(HPA, "web", web)["spec"]["minReplicas"]
