@@ -70,10 +70,10 @@ def benefit_of_fleet(table: PublishedTable) -> BenefitView:
 
 
 def benefit_of_workload(table: PublishedTable, entry: TableEntry) -> BenefitView:
-    """Return the benefit of one workload from the table, or the fleet's reason where the workload has none."""
-    whole = table.whole(BENEFIT_KEY)
-    text = table.text(BENEFIT_KEY, entry.row) if whole else b""
-    return decode_benefit(text) if text else BenefitView(unknown=benefit_of_fleet(table).unknown)
+    """Return the benefit of one workload from the table, or why the workload has none."""
+    if text := table.text(BENEFIT_KEY, entry.row) if table.whole(BENEFIT_KEY) else b"":
+        return decode_benefit(text)
+    return BenefitView(unknown=benefit_of_fleet(table).unknown or "not known: no count was decided for it yet")
 
 
 class VpaRequests(msgspec.Struct, frozen=True, gc=False):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from forecaster.domain.workload import Resources
 from forecaster.publish.reader import TableReader
 from forecaster.publish.table import pictures_path
 from forecaster.serving.app import create_app
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
 PRICES = {"core_hour": 1.0, "gib_hour": 0.1, "currency": "EUR"}
 ALONE = workload("alone", autoscaler=None)
-WORKLOADS = [workload("web", autoscaler=hpa()), ALONE]
+HELD = workload("held", autoscaler=None, resources=Resources())
+"""No HPA and no request: no count is ever decided."""
+WORKLOADS = [workload("web", autoscaler=hpa()), ALONE, HELD]
 
 
 def client(directory: Path) -> Client:
@@ -81,12 +84,21 @@ def test_the_four_numbers_stand_beside_those_of_the_hpa_alone(
             assert period["since"] == "2026-03-01T12:00:00Z"
             assert period["until"] == "2026-03-01T14:00:00Z"
             assert "the HPA alone" in period["said"]
+            assert "week" not in period["said"]
 
 
 def test_a_workload_that_cannot_be_compared_says_why(played: tuple[Path, dict[str, Any], list[str]]) -> None:
     shown = benefit(played[0], "alone")
     assert shown["periods"] == {}
     assert shown["unknown"] == "not known: no HPA scales it, so there is nothing to compare with"
+
+
+def test_a_workload_that_was_always_held_says_so_beside_a_fleet_that_was_compared(
+    played: tuple[Path, dict[str, Any], list[str]],
+) -> None:
+    """Its page ended where an empty reason was to be shown: without its sentences, sizes and charts of the past."""
+    assert benefit(played[0])["unknown"] == ""
+    assert benefit(played[0], "held") == {"periods": {}, "unknown": "not known: no count was decided for it yet"}
 
 
 def test_prometheus_reads_the_totals_and_no_name_of_a_workload(
