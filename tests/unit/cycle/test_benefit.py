@@ -44,6 +44,14 @@ def test_hours_that_no_cycle_had_time_for_are_left_out() -> None:
     assert benefit.pasts[WEB.id].until == after(late)
 
 
+def test_a_replay_has_the_decisions_of_its_warm_up_and_the_one_in_force_before() -> None:
+    benefit = LiveBenefit()
+    for minute, count in ((0, 3), (60, 4), (240, 5), (300, 6)):
+        benefit.receive(decided(after(minute), count))
+    benefit.renew([WEB], NO_HISTORY, Settings().policies, after(301), NO_TIME)
+    assert [count for _, count in benefit.decided[WEB.id]] == [4, 5, 6]
+
+
 def test_a_workload_that_comes_is_no_other_decision_about_the_others() -> None:
     """In a fleet that gets a workload every minute, each would have 60 decisions an hour to keep and replay."""
     benefit, other = LiveBenefit(), workload("cart").id

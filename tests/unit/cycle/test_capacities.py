@@ -15,7 +15,7 @@ from forecaster.domain.signal import PODS as PODS_SIGNAL
 from forecaster.domain.workload import ContainerBlock, ContainerFacts, ContainerId, Resources, Target, TargetType
 from forecaster.horizontal.explain import explanation
 from forecaster.replay.judging import full_pods
-from tests.support.builders import NOON, after, hpa, minutes, policy, workload
+from tests.support.builders import CPU_HALF, NOON, after, hpa, minutes, policy, workload
 from tests.support.fakes import CycleOnFakes, FakeSource, Load, named
 
 if TYPE_CHECKING:
@@ -132,9 +132,9 @@ def test_minutes_in_which_pods_come_or_go_are_not_learned_from() -> None:
 class TestRollout:
     TARGET = Target("http_requests_per_second", TargetType.AVERAGE_VALUE, 40.0)
 
-    def stage(self, cost_later: float) -> Stage:
+    def stage(self, cost_later: float, target: Target = TARGET) -> Stage:
         """Pods carry 70 requests/s for 0.7 cores; after six hours another image comes, at another cost."""
-        serving = workload("web", autoscaler=hpa(self.TARGET))
+        serving = workload("web", autoscaler=hpa(target))
         cost = lambda at: 0.01 if at <= after(360) else cost_later  # noqa: E731
         load = Load(
             serving,
@@ -148,18 +148,24 @@ class TestRollout:
             load, held_back=0.0, policies=Policies(policy(sizing="newsvendor", requests_metric=self.TARGET.metric))
         )
         stage.hours(0, 6)
-        assert stage.known(REQUESTS)[0] > 65
         assert isinstance(stage.source, Telling)
         stage.source.image = "shop/web:2"
         return stage
 
     def test_one_that_costs_more_a_request_begins_anew(self) -> None:
-        stage = self.stage(cost_later=0.018).hours(7, 7)
+        stage = self.stage(cost_later=0.018)
+        assert stage.known(REQUESTS)[0] > 65
+        stage.hours(7, 7)
         assert stage.known(REQUESTS)[1] >= 360
         stage.hours(8, 8)
         amount, learned_minutes = stage.known(REQUESTS)
         assert 40 < amount < 60
         assert learned_minutes <= 60
+
+    @pytest.mark.parametrize(("cost_later", "anew"), [(0.018, True), (0.0105, False)])
+    def test_cpu_is_learned_anew_too_where_a_request_costs_more_of_it(self, cost_later: float, *, anew: bool) -> None:
+        _, learned_minutes = self.stage(cost_later, CPU_HALF).hours(7, 8).known(CPU)
+        assert (learned_minutes <= 60) is anew
 
     def test_one_that_costs_as_much_goes_on_with_what_was_learned(self) -> None:
         stage = self.stage(cost_later=0.0105)

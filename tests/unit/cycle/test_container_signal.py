@@ -13,6 +13,7 @@ import pytest
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.signal import CPU, CPU_CONTAINER, PODS, Signal
+from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import NamedContainer, Resources, Target, TargetType
 from forecaster.publish.values import Moment
 from forecaster.serving.external_metrics import ApiRequest, MetricsApi
@@ -73,3 +74,20 @@ def test_its_demand_is_what_an_hpa_reads_by_its_name(of_container: Outcome, tmp_
     assert item["metricLabels"]["signal"] == "cpu_container"
     (view,) = of_container.recommendations[0].signals
     assert item["value"] in {f"{math.ceil(view.measured * 1000)}m", f"{view.measured:g}"}  # type: ignore[operator]
+
+
+def test_an_hpa_that_names_another_container_has_the_past_of_that_one_read() -> None:
+    """The load of the proxy beside it says nothing about the app."""
+
+    def aimed(container: str, cores: float) -> Load:
+        named = tuple(NamedContainer(name, Resources(cpu_request=1.0)) for name in ("app", "proxy"))
+        web = workload(autoscaler=hpa(Target("cpu", TargetType.UTILIZATION, 0.5, container)), replicas=8)
+        demand = {CPU: steady(80.0), PODS: steady(8.0), CPU_CONTAINER: steady(cores)}
+        return Load(replace(web, containers=named), demand)
+
+    stage = CycleOnFakes(aimed("app", 4.0))
+    stage.run_minutes(0, 2)
+    stage.source.loads = [aimed("proxy", 1.0)]
+    stage.run_minutes(3, 3)
+    minutes = stage.history.window(CPU_CONTAINER, MINUTE).values
+    assert set(minutes[minutes > 0].tolist()) == {1.0}

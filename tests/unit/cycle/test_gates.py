@@ -104,6 +104,7 @@ def test_a_forecast_that_sees_the_daily_peak_coming_is_let_in_and_logged() -> No
     gates = ForecastGates()
     lines = renewed(gates, Weeks(daily(8)[None], "web"), WEB)
     assert gates.of(WEB.id).standing is GateState.ACTING
+    assert gates.states() == {("acting", str(gates.of(WEB.id).forecaster)): 1}
     assert lines[0].startswith("shop/web: learning to acting")
     assert renewed(gates, Weeks(daily(8)[None], "web"), WEB, at=NOON + timedelta(days=1)) == []
 

@@ -91,12 +91,14 @@ class TestCollapse:
         source.loads = []
         assert [len(listed(tracker, source, hours * 60)) for hours in (1, 24, 25)] == [10, 10, 0]
 
-    @pytest.mark.parametrize(("gone", "held"), [(1, 0), (2, 0), (3, 0), (4, 4), (5, 5)])
-    def test_is_no_name_for_a_few_that_were_deleted(self, gone: int, held: int) -> None:
-        tracker, source = WorkloadTracker(), FakeSource(list(FLEET))
+    @pytest.mark.parametrize(
+        ("count", "gone", "held"), [(10, 1, 0), (10, 2, 0), (10, 3, 0), (10, 4, 4), (10, 5, 5), (9, 3, 3), (6, 2, 0)]
+    )
+    def test_is_no_name_for_a_few_that_were_deleted(self, count: int, gone: int, held: int) -> None:
+        tracker, source = WorkloadTracker(), FakeSource(list(FLEET[:count]))
         tracker.find(source, NOON)
-        source.loads = list(FLEET[gone:])
-        assert len(listed(tracker, source, 1)) == 10 - gone + held
+        source.loads = list(FLEET[gone:count])
+        assert len(listed(tracker, source, 1)) == count - gone + held
 
     def test_of_the_last_workload_is_held_too(self) -> None:
         tracker, source = WorkloadTracker(), FakeSource([load("web")])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.sources.pacing import Slices, grid_between
+from forecaster.sources.pacing import FIRST_PAUSE, BackOff, Slices, grid_between
 
 NOON = datetime(2024, 5, 6, 12, 0, tzinfo=UTC)
 FIVE = timedelta(minutes=5)
@@ -55,3 +55,14 @@ def test_more_series_make_shorter_slices(series: int, expected: int) -> None:
     piece = slices.next()
     assert piece is not None
     assert piece.points == expected
+
+
+def test_a_question_that_was_answered_again_waits_no_longer_and_its_next_failure_is_a_first_one() -> None:
+    back_off = BackOff()
+    for _ in range(3):
+        back_off.failed("owners", "took too long", NOON)
+    assert back_off.waits("owners", NOON + 3 * FIRST_PAUSE)
+    back_off.answered("owners")
+    assert (back_off.waits("owners", NOON), back_off.why("owners")) == (False, "")
+    back_off.failed("owners", "took too long", NOON)
+    assert not back_off.waits("owners", NOON + FIRST_PAUSE)
