@@ -104,14 +104,8 @@ class ApiClient:
 
     def exchange(self, request: RawRequest) -> RawAnswer:
         """The answer, refusals included. Raises UnreachableError, with status 413 where it is too large."""
-        try:
+        with self._translated(request):
             return self._exchange(request)
-        except BodyTooLargeError as error:
-            raise UnreachableError(f"{request}: {error}", HTTPStatus.REQUEST_ENTITY_TOO_LARGE) from error
-        except (HTTPError, OSError) as error:
-            raise UnreachableError(f"{request}: {type(error).__name__} {error}{self._note}") from error
-        except ClientConfigError as error:
-            raise UnreachableError(f"{request}: {error}") from error
 
     @contextmanager
     def stream(self, request: RawRequest, silence: float) -> Iterator[RawAnswer | Iterator[bytes]]:
@@ -122,24 +116,32 @@ class ApiClient:
         Raises:
             UnreachableError: there is no answer, or it has ended before its end.
         """
-        try:
+        with self._translated(request):
             session = self._current()
-            with session.stream(request, silence) as answer:
-                if isinstance(answer, RawAnswer) and answer.status == HTTPStatus.UNAUTHORIZED:
-                    self._renewed(session)
-                yield answer
-        except SSLError as error:
-            self._renewed(session)
-            raise UnreachableError(f"{request}: {type(error).__name__} {error}{self._note}") from error
-        except (HTTPError, OSError) as error:
-            raise UnreachableError(f"{request}: {type(error).__name__} {error}{self._note}") from error
-        except ClientConfigError as error:
-            raise UnreachableError(f"{request}: {error}") from error
+            try:
+                with session.stream(request, silence) as answer:
+                    if isinstance(answer, RawAnswer) and answer.status == HTTPStatus.UNAUTHORIZED:
+                        self._renewed(session)
+                    yield answer
+            except SSLError:
+                self._renewed(session)
+                raise
 
     def close(self) -> None:
         """End all connections; requests under way fail at once, or at their timeout if still in the TLS handshake."""
         if self._session is not None:
             self._session.close(abort=True)
+
+    @contextmanager
+    def _translated(self, request: RawRequest) -> Iterator[None]:
+        try:
+            yield
+        except BodyTooLargeError as error:
+            raise UnreachableError(f"{request}: {error}", HTTPStatus.REQUEST_ENTITY_TOO_LARGE) from error
+        except (HTTPError, OSError) as error:
+            raise UnreachableError(f"{request}: {type(error).__name__} {error}{self._note}") from error
+        except ClientConfigError as error:
+            raise UnreachableError(f"{request}: {error}") from error
 
     @property
     def _note(self) -> str:
@@ -149,7 +151,7 @@ class ApiClient:
     def _decoded(self, request: RawRequest, kind: type[T]) -> T:
         answer = self.exchange(request)
         if answer.status not in {HTTPStatus.OK, HTTPStatus.CREATED}:
-            raise ApiError(f"{request}: {answer.status}{refusal_message(answer.body)}{self._note}", answer.status)
+            raise refusal(request, answer, self._note)
         try:
             return decoded(answer.body, kind)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -307,10 +309,11 @@ def _shallow(text: bytes) -> bytes:
     return b"".join([*pieces, text[begin:]])
 
 
-def refusal_message(body: bytes) -> str:
-    """Return the API server's message about a refusal, as ` MESSAGE`; empty where there is none."""
+def refusal(request: RawRequest, answer: RawAnswer, note: str = "") -> ApiError:
+    """Return the API server's refusal as an error, with its message if it states one."""
     try:
-        message = decoder_of(ApiStatus).decode(body).message
+        message = decoder_of(ApiStatus).decode(answer.body).message
     except (msgspec.DecodeError, UnicodeDecodeError):
-        return ""
-    return f" {message[:ERROR_TEXT_MAX]}" if message else ""
+        message = ""
+    stated = f" {message[:ERROR_TEXT_MAX]}" if message else ""
+    return ApiError(f"{request}: {answer.status}{stated}{note}", answer.status)

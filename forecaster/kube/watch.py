@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from forecaster.kube.client import ApiClient, ApiError, UnreachableError, refusal_message
+from forecaster.kube.client import ApiClient, ApiError, UnreachableError, refusal
 from forecaster.kube.collection import Collection, Key, ObjectChange, Progress, T
-from forecaster.kube.connections import RESPONSE_MAX, RawAnswer, RawRequest
+from forecaster.kube.connections import RESPONSE_MAX, RawAnswer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
 
 V = TypeVar("V")
@@ -94,11 +94,6 @@ class Watch(Generic[T, V]):
         """Return the API path of its collection."""
         return self.progress.collection.path
 
-    @property
-    def misread(self) -> Mapping[Key, str]:
-        """Objects that are left out, since they are not of the form of their kind, and why."""
-        return self.progress.misread
-
     def confirmed(self) -> float:
         """The instant, in seconds since 1970, up to which all is known; 0 where nothing is."""
         return self._clock() if self._streams else self._until
@@ -148,7 +143,7 @@ class Watch(Generic[T, V]):
             self._begun = self._clock()
         answer = client.exchange(request)
         if answer.status != HTTPStatus.OK:
-            raise _refusal(request, answer)
+            raise refusal(request, answer)
         for object_ in self.progress.listed(answer.body):
             self._listed_keys.add(_key(object_))
             self._put(object_)
@@ -167,7 +162,7 @@ class Watch(Generic[T, V]):
         try:
             with client.stream(request, SILENCE_SECONDS) as answer:
                 if isinstance(answer, RawAnswer):
-                    raise _refusal(request, answer)
+                    raise refusal(request, answer)
                 self._heard(streams=True)
                 self._failures, self.health.fault = 0, ""
                 for line in lines(answer):
@@ -256,10 +251,6 @@ def lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
 
 def _key(object_: Any) -> Key:
     return object_.metadata.namespace, object_.metadata.name
-
-
-def _refusal(request: RawRequest, answer: RawAnswer) -> ApiError:
-    return ApiError(f"{request}: {answer.status}{refusal_message(answer.body)}", answer.status)
 
 
 FOLLOWED_CONNECTIONS = 8

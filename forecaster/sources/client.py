@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
+from http.client import HTTPResponse
 from time import monotonic
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import requests
 from prometheus_api_client import PrometheusConnect
-from requests.auth import AuthBase, HTTPBasicAuth
-from urllib3.exceptions import InvalidHeader, MaxRetryError, ReadTimeoutError
+from requests.adapters import HTTPAdapter
+from requests.auth import HTTPBasicAuth
+from urllib3.connection import HTTPConnection
+from urllib3.exceptions import ConnectTimeoutError, InvalidHeader, MaxRetryError, NameResolutionError, ReadTimeoutError
 from urllib3.util.retry import Retry
 
 from forecaster.errors import SourceRefused, SourceTimeout, shown_url
@@ -19,10 +22,9 @@ from forecaster.sources.wire import Denied, Query, QueryAnswer, body_of, facts_o
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
-    from types import TracebackType
+    from socket import socket
 
     from requests import PreparedRequest
-    from urllib3.connectionpool import ConnectionPool
     from urllib3.response import BaseHTTPResponse
 
     from forecaster.sources.settings import PrometheusSettings
@@ -44,10 +46,10 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
         super().__init__(
             url=settings.url,
             headers={name: value.get_secret_value() for name, value in settings.headers.items()},
-            retry=query_retry(settings),
             auth=identity(settings),
             session=_session(settings),
         )
+        self._session.mount(self.url, TimedAdapter(max_retries=query_retry(settings)))
         self._address = shown_url(self.url)
         self._permission = PERMISSIONS.get(settings.identity, "")
         self._settings, self._max_bytes = settings, settings.most_answer_mib << 20
@@ -60,13 +62,12 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
         `SourceRefused` for everything else that is no answer.
         """
         patience = self._settings.read_timeout_seconds * (IMPATIENT if self.silent else 1.0)
-        deadline, where = monotonic() + patience, self.where(question.name)
-        self.silent = False
+        where, self.silent = self.where(question.name), False
         try:
             with translated(where):
                 form = {**question.form, **_NO_CACHE, "timeout": f"{max(patience - 1, patience / 2):.3f}"}
                 response = self._sent("POST", question.path, patience, form)
-                body = body_of(response, deadline, self._max_bytes, monotonic)
+                body = body_of(response, self._max_bytes)
             return understood(response, body, where)
         except SourceTimeout:
             self.silent = True
@@ -82,7 +83,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
         """Return the server's answer under /api/v1/status; empty where it has none, as Thanos and Mimir."""
         with translated(self.where(f"status {topic}")):
             response = self._sent("GET", f"/api/v1/status/{topic}", self._settings.read_timeout_seconds)
-        return facts_of(response.content) if response.ok else {}
+            return facts_of(body_of(response, self._max_bytes)) if response.ok else {}
 
     def _sent(
         self, method: str, path: str, patience: float, form: Mapping[str, str] | None = None
@@ -98,6 +99,39 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
             allow_redirects=False,
             stream=True,
         )
+
+
+LONGEST_ANSWER = 86_400.0
+"""Seconds for an answer to a method of the library that is called without a time-out."""
+
+
+class TimedConnection(HTTPConnection):
+    """Connection whose answers come as a whole within its time-out: that of a socket is for each read alone."""
+
+    def response_class(self, sock: socket, **more: Any) -> HTTPResponse:  # type: ignore[override]
+        """Return the answer that is about to come."""
+        answer: Any = HTTPResponse(sock, **more)
+        until = monotonic() + (self.timeout or LONGEST_ANSWER)
+        answer.fp.raw.readinto = partial(_read_until, until, answer.fp.raw.readinto, sock)
+        return answer  # type: ignore[no-any-return]
+
+
+def _read_until(until: float, readinto: Callable[[Any], int], sock: socket, buffer: Any) -> int:
+    if (left := until - monotonic()) <= 0.0:
+        raise TimeoutError("the answer took too long as a whole")
+    sock.settimeout(left)
+    return readinto(buffer)
+
+
+class TimedAdapter(HTTPAdapter):
+    """Has each answer come within its time-out as a whole."""
+
+    def get_connection_with_tls_context(self, *given: Any, **more: Any) -> Any:
+        """Return the connections for a request."""
+        pool: Any = super().get_connection_with_tls_context(*given, **more)
+        if not issubclass(pool.ConnectionCls, TimedConnection):
+            pool.ConnectionCls = type("Timed", (TimedConnection, pool.ConnectionCls), {})
+        return pool
 
 
 def _session(settings: PrometheusSettings) -> requests.Session:
@@ -123,24 +157,19 @@ class QueryRetry(Retry):
     Where the server says when (`Retry-After` with 429 or 503, as limits of Mimir and of gateways do), then, if that is
     soon. Not worth it: an error in JSON without such a time, which is the server's verdict on this very query and would
     only cost another full evaluation, and a read timeout, because a server that slow would be slower with the same
-    question twice.
+    question twice. The system repeats its packets within the time for a connection and a name by itself.
     """
 
     def increment(
-        self,
-        method: str | None = None,
-        url: str | None = None,
-        response: BaseHTTPResponse | None = None,
-        error: Exception | None = None,
-        _pool: ConnectionPool | None = None,
-        _stacktrace: TracebackType | None = None,
+        self, *where: Any, response: BaseHTTPResponse | None = None, error: Exception | None = None, **more: Any
     ) -> Self:
         """Count an attempt, or raise when there are no more."""
         if isinstance(error, ReadTimeoutError):
             raise error
-        if _pool and response is not None and not self._retryable(response):
-            raise MaxRetryError(_pool, url or "")
-        return super().increment(method, url, response, error, _pool, _stacktrace)
+        in_vain = isinstance(error, (ConnectTimeoutError, NameResolutionError))
+        if in_vain or (response is not None and not self._retryable(response)):
+            raise MaxRetryError(more["_pool"], where[-1], error)
+        return super().increment(where[0], where[1], response, error, **more)
 
     def _retryable(self, response: BaseHTTPResponse) -> bool:
         stated = self.get_retry_after(response)
@@ -152,7 +181,7 @@ class QueryRetry(Retry):
         """Return the seconds until the server wants the next request; None where it does not say, or not legibly."""
         try:
             return super().get_retry_after(response)
-        except InvalidHeader:
+        except (InvalidHeader, ValueError, OverflowError):
             return None
 
 
@@ -182,18 +211,6 @@ def secret_in(file: Path) -> str:
         raise SourceRefused(f"cannot read the secret file {file}: {reason}") from error
 
 
-class Password(AuthBase):
-    """Basic authentication with the password from a file."""
-
-    def __init__(self, username: str, file: Path) -> None:
-        self._username = username
-        self._file = file
-
-    def __call__(self, request: PreparedRequest) -> PreparedRequest:
-        """Add the header."""
-        return HTTPBasicAuth(self._username, secret_in(self._file))(request)  # type: ignore[no-any-return]
-
-
 def anonymous(request: PreparedRequest) -> PreparedRequest:
     """Leave the request as it is. Without an authentication requests would look for one in the user's .netrc."""
     return request
@@ -205,6 +222,6 @@ def identity(settings: PrometheusSettings) -> Callable[[PreparedRequest], Prepar
         return cloud_identity(settings.identity, settings.url)
     if settings.bearer_token_file:
         return BearerAuth(partial(secret_in, settings.bearer_token_file))
-    if settings.password_file:
-        return Password(settings.username, settings.password_file)
+    if file := settings.password_file:
+        return lambda request: HTTPBasicAuth(settings.username, secret_in(file))(request)  # noqa: PLW0108  read each time
     return anonymous

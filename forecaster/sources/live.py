@@ -171,7 +171,7 @@ class LiveCluster:
             for watch in self.watches
             if not watch.fresh
         ]
-        misread = {watch.path: objects for watch in self.watches if (objects := dict(watch.misread))}
+        misread = {watch.path: objects for watch in self.watches if (objects := dict(watch.progress.misread))}
         return silent + [f"live facts: {path}: {_left_out(objects)}" for path, objects in misread.items()]
 
     def started(self) -> dict[WorkloadId, tuple[StartedPod, ...]]:

@@ -20,7 +20,7 @@ from urllib3.exceptions import HTTPError, ReadTimeoutError
 from forecaster.errors import SourceRefused, SourceTimeout, SourceUnavailable, masked, shown_url
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from datetime import datetime, timedelta
 
 
@@ -204,7 +204,7 @@ def translated(where: str) -> Iterator[None]:
         raise Untrusted(f"{where}: TLS failed: {_root(error)}") from error
     except requests.exceptions.ConnectTimeout as error:
         raise SourceUnavailable(f"{where}: no connection in time") from error
-    except (requests.exceptions.Timeout, TimeoutError) as error:
+    except (requests.exceptions.Timeout, ReadTimeoutError) as error:
         raise SourceTimeout(f"{where}: no answer in time") from error
     except ValueError:
         # Not chained: the cause quotes the header, and headers carry secrets.
@@ -214,43 +214,24 @@ def translated(where: str) -> Iterator[None]:
             f"{where}: the answer is larger than {error.args[0] >> 20} MiB; ask for less (queries.namespaces), or "
             "raise prometheus.most_answer_mib"
         ) from error
-    except (requests.exceptions.RequestException, OSError) as error:
+    except (requests.exceptions.RequestException, HTTPError, OSError) as error:  # also damaged records of TLS
         raise SourceUnavailable(f"{where}: {_root(error)}") from error
 
 
-def body_of(response: requests.Response, deadline: float, max_bytes: int, clock: Callable[[], float]) -> bytes:
-    """The body of a response, read until `deadline` by a clock of seconds and up to `max_bytes` bytes.
-
-    The time-out of a socket is for each read: a server that sends a byte now and then would never meet it.
+def body_of(response: requests.Response, max_bytes: int) -> bytes:
+    """The body of a response, up to `max_bytes` bytes.
 
     Raises:
-        TimeoutError: the deadline has passed.
+        HTTPError: it broke off, or did not come in time.
         TooLarge: the body is larger.
     """
     body = bytearray()
-    while chunk := _next(response):
+    while chunk := response.raw.read1(_CHUNK):
         body += chunk
         if len(body) > max_bytes:
             response.close()
             raise TooLarge(max_bytes)
-        left = deadline - clock()
-        if left <= 0.0:
-            response.close()
-            raise TimeoutError
-        connection = getattr(response.raw, "connection", None)
-        if connection is not None and connection.sock is not None:
-            connection.sock.settimeout(left)
     return bytes(body)
-
-
-def _next(response: requests.Response) -> bytes:
-    """Read the next part of a body, as much as one read of the socket returns; empty at its end."""
-    try:
-        return bytes(response.raw.read1(_CHUNK))
-    except ReadTimeoutError as error:
-        raise TimeoutError from error
-    except HTTPError as error:  # also of TLS, whose records came damaged
-        raise requests.exceptions.ChunkedEncodingError(error) from error
 
 
 def understood(response: requests.Response, body: bytes, where: str) -> QueryAnswer:

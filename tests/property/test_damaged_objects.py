@@ -73,10 +73,10 @@ def test_one_odd_object_costs_no_other_its_facts(kind: str, data: st.DataObject)
     watch = next(each for each in cluster.watches if each.path.endswith(kind))
     played(watch, page(good, broken))
     assert ("shop", "good") in watch.objects
-    assert ("shop", "odd") not in watch.objects or ("shop", "odd") not in watch.misread
+    assert ("shop", "odd") not in watch.objects or ("shop", "odd") not in watch.progress.misread
     played(watch, [event("MODIFIED", broken) + event("MODIFIED", good)])
     assert (("shop", "good") in watch.objects, watch.health.fault) == (True, "")
-    assert any("odd is left out" in fault for fault in cluster.faults()) == bool(watch.misread)
+    assert any("odd is left out" in fault for fault in cluster.faults()) == bool(watch.progress.misread)
 
 
 @given(data=st.data())

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import threading
+import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Self
@@ -128,3 +130,34 @@ def answering(respond: Callable[[HttpRequest], Reply]) -> type[BaseHTTPRequestHa
             pass
 
     return Handler
+
+
+def dripping(whole: str, drips: str = " " * 200, *, pause: float) -> type[BaseHTTPRequestHandler]:
+    """A server that sends the beginning of an answer whole, and one sign of the rest after each pause."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.wfile.write(whole.encode())
+            with suppress(ConnectionError):
+                for sign in drips:
+                    self.wfile.write(sign.encode())
+                    self.wfile.flush()
+                    time.sleep(pause)
+
+        def do_GET(self) -> None:
+            self.do_POST()
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    return Handler
+
+
+DRIPPING = {
+    "status": ("HTTP/1.1 ", "2" * 200),
+    "header": ("HTTP/1.1 200 OK\r\n", "X-Header: 1\r\n" * 20),
+    "continued": ("", "HTTP/1.1 100 Continue\r\n\r\n" * 8),
+    "body": ("HTTP/1.1 200 OK\r\nContent-Length: 200\r\n\r\n", " " * 200),
+    "chunk": ("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", "1;" + "x" * 198),
+}
+"""Parts of an answer that each come within the time-out of a read, and as a whole would take ten seconds."""

@@ -159,19 +159,19 @@ class TestEvents:
         watch = sparing(lambda document: document.spec.replicas)
         played(watch, page(deployment("a", 1), odd, deployment("b", 2)))
         assert watch.objects == {("shop", "a"): 1, ("shop", "b"): 2}
-        assert "Expected `array | null`, got `str`" in watch.misread["shop", "odd"]
+        assert "Expected `array | null`, got `str`" in watch.progress.misread["shop", "odd"]
         assert not watch.health.fault
         played(watch, [event("MODIFIED", odd | {"metadata": odd["metadata"] | {"resourceVersion": "9"}})])
         assert "resourceVersion=9&" in watch.progress.request().target
         played(watch, [event("MODIFIED", deployment("odd", 3))])
-        assert (watch.objects["shop", "odd"], watch.misread) == (3, {})
+        assert (watch.objects["shop", "odd"], watch.progress.misread) == (3, {})
         played(watch, [event("MODIFIED", odd)], [event("DELETED", odd)])
-        assert (("shop", "odd") in watch.objects, watch.misread) == (False, {})
+        assert (("shop", "odd") in watch.objects, watch.progress.misread) == (False, {})
 
     def test_an_object_of_which_nothing_can_be_made_is_left_out(self) -> None:
         watch = sparing(lambda document: {2: 30}[document.spec.replicas])
         played(watch, page(deployment("a", 0), deployment("b", 2)))
-        assert (watch.objects, dict(watch.misread)) == (
+        assert (watch.objects, dict(watch.progress.misread)) == (
             {("shop", "b"): 30},
             {("shop", "a"): "KeyError: 0"},
         )

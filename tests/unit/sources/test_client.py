@@ -6,9 +6,8 @@ import socket
 import ssl
 import threading
 import time
-from contextlib import closing, suppress
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime
-from http.server import BaseHTTPRequestHandler
 from typing import TYPE_CHECKING
 
 import pytest
@@ -19,7 +18,7 @@ from forecaster.errors import SourceRefused, SourceTimeout, SourceUnavailable, s
 from forecaster.sources.client import PrometheusClient
 from forecaster.sources.settings import PrometheusSettings
 from forecaster.sources.wire import Denied, TooMuch, at_instant
-from tests.support.http_server import Reply, Running, Server, page, vector, verdict
+from tests.support.http_server import DRIPPING, Reply, Running, Server, dripping, page, vector, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -207,8 +206,9 @@ class TestAServerThatSaysWhenToAskAgain:
             ask(server.url, retries=2)
         assert len(server.requests) == 1
 
-    def test_is_asked_by_our_own_pauses_where_the_time_is_none(self) -> None:
-        unclear = Reply(503, b"busy", {"Content-Type": "text/html", "Retry-After": "soon"})
+    @pytest.mark.parametrize("when", ["soon", "Fri, 99 Dec 99999 23:59:59 GMT", "9" * 5000])
+    def test_is_asked_by_our_own_pauses_where_the_time_is_none(self, when: str) -> None:
+        unclear = Reply(503, b"busy", {"Content-Type": "text/html", "Retry-After": when})
         with Server(replying(unclear, vector())) as server:
             assert not ask(server.url, retries=1).series
 
@@ -276,33 +276,39 @@ def test_after_a_question_without_an_answer_the_next_ones_have_a_third_of_the_ti
     assert [request.form["timeout"] for request in server.requests] == ["0.300", "0.100", "0.100", "0.100", "0.300"]
 
 
-def dripping(total: int, *, pause: float) -> type[BaseHTTPRequestHandler]:
-    """A server that sends one byte after each pause."""
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            self.send_response(200)
-            self.send_header("Content-Length", str(total))
-            self.end_headers()
-            with suppress(ConnectionError):
-                for _ in range(total):
-                    self.wfile.write(b" ")
-                    self.wfile.flush()
-                    time.sleep(pause)
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    return Handler
-
-
-def test_the_whole_answer_has_one_deadline() -> None:
-    """Each byte arrives well within the time-out of a read; the whole answer would take ten seconds."""
-    with Running(dripping(200, pause=0.05), None) as server:
+@pytest.mark.parametrize("part", DRIPPING)
+def test_the_whole_answer_has_one_deadline(part: str) -> None:
+    with Running(dripping(*DRIPPING[part], pause=0.05), None) as server:
         began = time.monotonic()
         with pytest.raises(SourceTimeout, match="no answer in time"):
             ask(server.url, read_timeout_seconds=0.5)
         assert time.monotonic() - began < 2.0
+
+
+def test_a_page_of_the_status_has_a_deadline_and_a_largest_size_too() -> None:
+    """Without them a start would read it without end."""
+    with Running(dripping(*DRIPPING["body"], pause=0.05), None) as server:
+        settings = PrometheusSettings(url=server.url, read_timeout_seconds=0.5)
+        with closing(PrometheusClient(settings)) as client, pytest.raises(SourceTimeout):
+            client.status("config")
+    with Server(replying(Reply(body=b" " * (2 << 20)))) as large:
+        settings = PrometheusSettings(url=large.url, most_answer_mib=1)
+        with closing(PrometheusClient(settings)) as client, pytest.raises(TooMuch):
+            client.status("config")
+
+
+def test_a_server_that_takes_no_connection_costs_one_time_out() -> None:
+    """The system sends three packets within it; as many attempts cost a cycle a quarter of its minute."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, ExitStack() as queue:
+        address = full.getsockname()
+        for _ in range(3):
+            waiting = queue.enter_context(socket.socket())
+            waiting.settimeout(0)
+            waiting.connect_ex(address)
+        began = time.monotonic()
+        with pytest.raises(SourceUnavailable, match="no connection in time"):
+            ask(f"http://127.0.0.1:{address[1]}", connect_timeout_seconds=0.5, retries=2)
+        assert time.monotonic() - began < 1.0
 
 
 def test_an_answer_beyond_bounds_is_not_read() -> None:

@@ -477,7 +477,7 @@ class TestManagedFields:
         text = listed.body.decode().replace('"name": "DEEP"', managed(DEEP) + '"deep"')
         watch = live.workloads["Deployment"]
         played(watch, UnreachableError("anew", 410), listed._replace(body=text.encode()))
-        assert ([*watch.objects], [*watch.misread]) == ([("shop", "web"), ("shop", "deep")], [("shop", "odd")])
+        assert ([*watch.objects], [*watch.progress.misread]) == ([("shop", "web"), ("shop", "deep")], [("shop", "odd")])
 
 
 def test_only_pods_that_are_ready_now_run() -> None:
