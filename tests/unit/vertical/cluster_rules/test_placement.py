@@ -249,5 +249,9 @@ class TestQuotaScopes:
         limited = quota_of({"spec": {"hard": {"pods": "1"}, **scope}, "status": {"used": {"pods": "0"}}})
         assert matches(limited, pod(priority_class="high"), LATEST_SERVER) is expected
 
-    def test_a_quota_that_tracks_nothing_of_pods_is_not_about_them(self) -> None:
-        assert not matches(quota({"services": "5"}), pod(block("1")), LATEST_SERVER)
+    @pytest.mark.parametrize(
+        ("resource", "tracked"),
+        [("services", False), ("nvidia.com/gpu", False), ("requests.nvidia.com/gpu", True), ("hugepages-2Mi", True)],
+    )
+    def test_only_a_quota_that_tracks_something_of_pods_is_about_them(self, resource: str, *, tracked: bool) -> None:
+        assert matches(quota({resource: "5"}), pod(block("1")), LATEST_SERVER) is tracked
