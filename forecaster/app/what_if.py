@@ -307,6 +307,7 @@ def what_if_facts(facts: WorkloadFacts) -> WhatIfFacts:
         model=facts.model,
         start_ups=tuple(timedelta(seconds=seconds) for seconds in facts.start_ups),
         gate=Gate(GateState(facts.standing), GateForecaster(facts.forecaster)),
+        behavior=facts.behavior,
     )
 
 
@@ -336,8 +337,7 @@ def _put(into: NDArray[np.float64], points: NDArray[np.float64], last: int) -> N
     """Put the known points so that the last one is in column `last`."""
     first = last - points.size + 1
     points = points[max(-first, 0) :]
-    there = into[max(first, 0) : last + 1]
-    np.copyto(there, points, where=~np.isnan(points))
+    np.copyto(into[max(first, 0) : last + 1], points, where=~np.isnan(points))
 
 
 if __name__ == "__main__":

@@ -50,8 +50,7 @@ def pod_usage(history: Histories, ids: Sequence[WorkloadId]) -> PodUsage:
     cpu, memory = (np.asarray(per_pod(total, pods), float) for total in totals)
     columns = min(cpu.shape[1], memory.shape[1])
     latest = int(weeks[CPU].end.timestamp())
-    step = int(weeks[CPU].step.total_seconds())
-    instants = latest - step * np.arange(columns - 1, -1, -1, dtype=np.int64)
+    instants = latest - int(weeks[CPU].step.total_seconds()) * np.arange(columns - 1, -1, -1, dtype=np.int64)
     return PodUsage(tuple(ids), cpu[:, cpu.shape[1] - columns :], memory[:, memory.shape[1] - columns :], instants)
 
 

@@ -121,7 +121,7 @@ class LiveBenefit:
         from forecaster.replay.live import add_replayed  # noqa: PLC0415  as above
 
         try:
-            traces, assumed = traces_of(history, workloads, now), self._assumed([workload.id for workload in workloads])
+            traces, assumed = traces_of(history, workloads, now), self.assumed([workload.id for workload in workloads])
             add_replayed(self.pasts, traces, self.decided, policies, assumed)
         except Exception as error:  # noqa: BLE001  the boundary: what is wrong with one workload stops no other
             if len(workloads) > 1:
@@ -147,14 +147,14 @@ class LiveBenefit:
             if now - self.pasts[id_].until > REPLAY_LATEST:
                 self.pasts[id_].until, self.decided[id_] = now, _in_force(counts, now)
 
-    def _assumed(self, ids: Sequence[WorkloadId] = ()) -> Assumptions:
+    def assumed(self, ids: Sequence[WorkloadId] = ()) -> Assumptions:
+        """Return the assumptions of a replay of these workloads: start-ups as measured, behavior of their HPAs."""
         from forecaster.replay.assumptions import Assumptions  # noqa: PLC0415  as above
 
-        known = ((id_, self.start_ups(id_)) for id_ in ids)
         own = {id_: hpas[0][1].spec.behavior for id_ in ids if len(hpas := self.scalers(id_)) == 1}
         return Assumptions(
             prices=self.prices,
-            measured_start_ups={id_: (_rounded(start_ups),) for id_, start_ups in known if start_ups},
+            measured_start_ups={id_: (_rounded(took),) for id_ in ids if (took := self.start_ups(id_))},
             behaviors={id_: behavior for id_, behavior in own.items() if behavior},
         )
 
@@ -162,7 +162,7 @@ class LiveBenefit:
         from forecaster.replay.live import COMPARED_PERIODS, live_comparison  # noqa: PLC0415  as above
 
         def view(ids: Sequence[WorkloadId], unknown: str) -> BenefitView:
-            pasts, assumed = [self.pasts[id_] for id_ in ids], self._assumed()
+            pasts, assumed = [self.pasts[id_] for id_ in ids], self.assumed()
             known = min((past.since for past in pasts), default=now), max((past.until for past in pasts), default=now)
             periods = {
                 name: _period(comparison, period, known)

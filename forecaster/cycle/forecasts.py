@@ -177,8 +177,7 @@ def _measured(latest: Latest, at: Positions, limit: Floats) -> tuple[Floats, Cod
     age = np.where(silent < latest.columns, silent * latest.step.total_seconds(), np.nan)
     absent, stale = np.isnan(age), age > limit
     unseen = np.where(absent, np.int8(NO_SAMPLE), np.where(stale, np.int8(STALE), np.int8(KNOWN)))
-    measured = np.where(absent | stale, np.nan, _taken(latest.values, at))
-    return _with_parts(latest, at, limit, (measured, unseen, age))
+    return _with_parts(latest, at, limit, (np.where(absent | stale, np.nan, _taken(latest.values, at)), unseen, age))
 
 
 def _with_parts(
@@ -221,8 +220,7 @@ class ForecastDetailCodes:
         """
         rows = np.flatnonzero(within >= 0)
         width, notes = int(model.max(initial=0)) + 1, int(note.max(initial=0)) + 2
-        alike = (within[rows] * notes + note[rows] + 1) * width + model[rows]
-        each, inverse = np.unique(alike, return_inverse=True)
+        each, inverse = np.unique((within[rows] * notes + note[rows] + 1) * width + model[rows], return_inverse=True)
         named = []
         for key in each.tolist():
             (place, noted), by = divmod(key // width, notes), key % width

@@ -161,8 +161,7 @@ class Cycle:
         policies.take_over(self.policies.cluster)
         observed = replace(self.decider.observed, state=self.decider.before)
         rows = RowCache().rows(targets.inventory.workloads, observed.in_force(policies), targets.lost)
-        demands = self._demands(rows)
-        known = forecasts_of(self.forecaster, rows, demands, self.history, now)
+        known = forecasts_of(self.forecaster, rows, self._demands(rows), self.history, now)
         return Decider(observed).decide(rows, known, self.sizes.of, self._lead_times(policies), now)
 
     def _targets(self, now: datetime) -> Targets:

@@ -18,6 +18,7 @@ from forecaster.domain.policy import PodCapacity  # noqa: TC001  msgspec resolve
 from forecaster.domain.signal import PODS, Signal
 from forecaster.domain.window import EPOCH, FIVE_MINUTES, MINUTE
 from forecaster.domain.workload import NO_RESOURCES, Resources, Workload, WorkloadId
+from forecaster.hpa.behavior import Behavior  # noqa: TC001  msgspec resolves it
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -77,6 +78,8 @@ class WorkloadFacts(msgspec.Struct, frozen=True):
     containers: list[ContainerRecord]
     news: list[tuple[datetime, str]]
     """Deploys and OOM kills as they were noticed."""
+    behavior: Behavior | None = None
+    """Behavior of its HPA; None: the default one, or not known."""
 
 
 def facts_of(cycle: Cycle, id_: WorkloadId) -> WorkloadFacts | None:
@@ -113,6 +116,7 @@ def _facts(cycle: Cycle, workload: Workload, series: dict[str, EncodedSeries]) -
         forecaster=gate.forecaster.value,
         series=series,
         containers=list(_containers(cycle, workload.id)),
+        behavior=cycle.benefit.assumed([workload.id]).behaviors.get(workload.id) if cycle.benefit else None,
         news=[(change.at, change.text) for change in cycle.containers.news if change.id.workload == workload.id],
     )
 

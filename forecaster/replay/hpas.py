@@ -203,8 +203,7 @@ class _Behaved:
         up, down = (sync == 0 and waits for waits in self._waits)
         lowest = self._lowest.push(_entry(np.minimum, replicas, counts, current, first=up))
         highest = self._highest.push(_entry(np.maximum, replicas, counts, current, first=down))
-        stabilized = np.minimum(np.maximum(current, lowest), highest)
-        return self._rated(stabilized, counts, current, min_replicas, sync)
+        return self._rated(np.minimum(np.maximum(current, lowest), highest), counts, current, min_replicas, sync)
 
     def moved(self, change: Counts, sync: int) -> None:
         for events, by in ((self._ups, change), (self._downs, -change)):

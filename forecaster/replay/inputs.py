@@ -71,8 +71,7 @@ class DecisionInputs:
         if minute >= self._first + INPUT_BLOCK:
             self._first, self._block = minute, self._prepared(minute)
         block, place = self._block, minute - self._first
-        now = self._measurements.instant(minute)
-        events = self._calendar.at(now) if self._calendar.any else self._calendar.none
+        events = self._calendar.at(self._measurements.instant(minute)) if self._calendar.any else self._calendar.none
         return Inputs(
             rules=self._rules,
             policy=self._policy,

@@ -196,8 +196,7 @@ class QTable:
         """The best action of those that were tried; nothing is changed where none was tried enough."""
         at = cells(features)
         known = np.where(self.tried[at] >= MIN_VISITS, self.value[at], -np.inf)
-        best = known.argmax(axis=1)
-        return np.where(np.isfinite(known[:, STAY]), best, STAY)
+        return np.where(np.isfinite(known[:, STAY]), known.argmax(axis=1), STAY)
 
 
 MIN_VISITS = 30

@@ -308,8 +308,7 @@ def references() -> list[SizeStrategy]:
 
 def ours(family: str, setting: str, **policy: object) -> SizeStrategy:
     """Ours under a policy."""
-    chosen = VerticalPolicy.model_validate(policy)
-    return SizeStrategy(family, setting, partial(_ours, policy=chosen))
+    return SizeStrategy(family, setting, partial(_ours, policy=VerticalPolicy.model_validate(policy)))
 
 
 def _ours(load: Load, foreseen: LoadForecasts, policy: VerticalPolicy) -> Sizer:

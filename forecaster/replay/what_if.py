@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Workload
+    from forecaster.hpa.behavior import Behavior
 
 WHAT_IF_LENGTH = timedelta(hours=3)
 """Replayed span: the hours that history has by the minute, and short enough to take 0.07 s of CPU."""
@@ -56,6 +57,8 @@ class WhatIfFacts:
     start_ups: tuple[timedelta, ...] = ()
     """Start-up times of its scale-ups; without any, the usual ones are assumed."""
     gate: Gate = field(default_factory=Gate)
+    behavior: Behavior | None = None
+    """Behavior of its HPA; without one, the default is assumed."""
 
 
 class WhatIf:
@@ -67,7 +70,8 @@ class WhatIf:
         self.measurements: Measurements = measurements_of(
             facts.traces, end - WHAT_IF_LENGTH, WHAT_IF_LENGTH // MINUTE, [(facts.workload.id, facts.policy)]
         )
-        self._assumed = Assumptions(start_ups=facts.start_ups or (START_UP,))
+        behaviors = {facts.workload.id: facts.behavior} if facts.behavior else {}
+        self._assumed = Assumptions(start_ups=facts.start_ups or (START_UP,), behaviors=behaviors)
         self.forecasts: dict[PeakSpan, ReplayForecasts] = {}
         self._by_yesterday: dict[PeakSpan, ReplayForecasts] = {}
         """Forecasts with yesterday's load in place of the model, where a gate chose that."""

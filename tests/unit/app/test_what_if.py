@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import socket
+from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
 
 import msgspec
 import pytest
@@ -18,6 +20,8 @@ from forecaster.domain.signal import CPU
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
+from forecaster.hpa.behavior import Behavior, ScalingRules
+from forecaster.hpa.spec import CrossVersionObjectReference, HpaSpec
 from forecaster.serving.fleet import fleet_view
 from tests.support.builders import GIB, NOON, workload
 from tests.support.composed import composed, published, recorded_cluster, tick
@@ -27,6 +31,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from forecaster.cycle.run import Cycle
+    from forecaster.sources.live_objects import LiveHpa
 
 WEB = WorkloadId("shop", "Deployment", "web")
 
@@ -64,6 +69,19 @@ def test_a_question_while_gates_are_judged_keeps_no_gate_of_before(cycle: Cycle)
 def answered(facts: FactsServer, id_: WorkloadId = WEB, **changes: float) -> Any:
     line = msgspec.json.encode({"id": id_, "changes": changes})
     return msgspec.json.decode(WhatIfAnswers(str(facts.path)).answer(line))
+
+
+def test_the_hpa_alone_has_its_own_behavior(cycle: Cycle, facts: FactsServer) -> None:
+    """An HPA that may not scale keeps the pods that it has, here as in the hourly comparison on the same page."""
+    still = ScalingRules((), timedelta(), "Disabled")
+    spec = HpaSpec(CrossVersionObjectReference("Deployment", "web", "apps/v1"), 100, (), 1, Behavior(still, still))
+    watched = cast("LiveHpa", SimpleNamespace(spec=spec))
+    assert cycle.benefit is not None
+    default = answered(facts)["runs"]["hpa"]["changes"]
+    cycle.benefit.scalers = lambda _: [("web", watched)]
+    own = answered(facts)["runs"]["hpa"]["changes"]
+    cycle.benefit.scalers = lambda _: ()
+    assert default > own == 0
 
 
 def test_policy_and_history_arrive_as_the_cycle_has_them(cycle: Cycle, facts: FactsServer) -> None:
