@@ -178,6 +178,8 @@ _NO_TENANT = b"no org id"
 """Mimir's refusal of a request without a tenant."""
 _TENANT = "state the tenant in prometheus.headers, e.g. {X-Scope-OrgID: NAME}"
 
+PROXY = "no connection through the proxy of HTTPS_PROXY or HTTP_PROXY, which NO_PROXY goes around: "
+
 
 class TooMuch(SourceRefused):
     """The server would answer a smaller question of the same kind."""
@@ -215,16 +217,12 @@ def translated(where: str) -> Iterator[None]:
             "raise prometheus.most_answer_mib"
         ) from error
     except (requests.exceptions.RequestException, HTTPError, OSError) as error:  # also damaged records of TLS
-        raise SourceUnavailable(f"{where}: {_root(error)}") from error
+        way = PROXY if isinstance(error, requests.exceptions.ProxyError) else ""
+        raise SourceUnavailable(f"{where}: {way}{_root(error)}") from error
 
 
 def body_of(response: requests.Response, max_bytes: int) -> bytes:
-    """The body of a response, up to `max_bytes` bytes.
-
-    Raises:
-        HTTPError: it broke off, or did not come in time.
-        TooLarge: the body is larger.
-    """
+    """The body of a response. Raises TooLarge where it has more than `max_bytes` bytes."""
     body = bytearray()
     while chunk := response.raw.read1(_CHUNK):
         body += chunk

@@ -69,6 +69,16 @@ def test_no_proxy_stands_between_us_and_our_own_host(host: str, monkeypatch: pyt
     assert server.requests[0].path == "/api/v1/query"
 
 
+def test_a_proxy_that_is_down_is_named_and_not_the_server_behind_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("no_proxy", "NO_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("http_proxy", "HTTP_PROXY"):
+        monkeypatch.setenv(name, "http://me:secret@127.0.0.1:9")
+    with pytest.raises(SourceUnavailable, match=r"proxy of HTTPS_PROXY.*NO_PROXY.*refused") as caught:
+        ask("http://prometheus.example:9090")
+    assert "secret" not in str(caught.value)
+
+
 def test_warnings_and_infos_of_the_server_are_kept() -> None:
     with Server(replying(vector(warnings=["a store is down"], infos=["a hint"]))) as server:
         assert ask(server.url).remarks == ("a store is down", "a hint")
