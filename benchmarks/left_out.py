@@ -72,34 +72,28 @@ def main() -> None:
     tables = []
     for part in (PARTS[i] for i in given.parts):
         reaches = ("near", "far") if given.peaks else ("near",)
+        reads_similar = {"near": given.similar, "far": True}
         with threadpool_limits(1):
-            networks = trained(
-                given.more, part, reaches, given.share, Recipe(epochs=given.epochs), similar=given.similar
-            )
+            networks = {
+                reach: trained(
+                    given.more, part, reach, given.share, Recipe(epochs=given.epochs), similar=reads_similar[reach]
+                )
+                for reach in reaches
+            }
         tables.append(scored(part, networks, similar=given.similar))
         print(figures(", ".join(part), tables[-1], METHODS[given.similar]), flush=True)
     print(figures("All of them", pd.concat(tables), METHODS[given.similar]))
 
 
 def trained(
-    more: Sequence[Path],
-    without: tuple[str, ...],
-    reaches: Sequence[str],
-    share: float,
-    recipe: Recipe,
-    *,
-    similar: bool,
-) -> dict[str, Network]:
-    """Networks by reach that have seen none of these families."""
+    more: Sequence[Path], without: tuple[str, ...], reach: str, share: float, recipe: Recipe, *, similar: bool
+) -> Network:
+    """A network of this reach that has seen none of these families."""
     sources = (Source(TRACES, TRAIN_SHARE), *(Source(folder, 1.0) for folder in more))
     series = recorded([(source, entry) for source in sources for entry in source.entries(list(without))])
     chosen = with_share([*series, *made_up()] if similar else series, share)
-    networks = {}
-    for reach in reaches:
-        rng = np.random.default_rng(recipe.seed)
-        data = joined([part for recording in chosen for part in shown(recording, reach, rng, similar=similar)])
-        networks[reach] = train(data, recipe)
-    return networks
+    rng = np.random.default_rng(recipe.seed)
+    return train(joined([part for each in chosen for part in shown(each, reach, rng, similar=similar)]), recipe)
 
 
 def scored(part: tuple[str, ...], networks: Mapping[str, Network], *, similar: bool) -> pd.DataFrame:
@@ -112,7 +106,8 @@ def scored(part: tuple[str, ...], networks: Mapping[str, Network], *, similar: b
         shutil.copytree(HERE / "models", tree / "models")
         for name in ("benchmarks", "forecaster"):
             (tree / name).symlink_to(HERE / name)
-        put(tree / "models" / ("similar.npz" if similar else "prior.npz"), networks)
+        for reach, network in networks.items():
+            put(tree / "models" / ("similar.npz" if similar or reach == "far" else "prior.npz"), reach, network)
         tables = []
         for ahead, task in AHEAD.items():
             code = SCORE.format(task=task, models=(REFERENCE, *METHODS[similar]), families=part, path=path)
@@ -124,14 +119,11 @@ def scored(part: tuple[str, ...], networks: Mapping[str, Network], *, similar: b
         return pd.concat(tables)
 
 
-def put(path: Path, networks: Mapping[str, Network]) -> None:
-    """Replace networks. Those of a reach for which none was trained stay; no scored model uses them."""
+def put(path: Path, reach: str, network: Network) -> None:
+    """Replace the networks of this reach; no scored model uses others that were not trained."""
     with np.load(path, allow_pickle=False) as file:
-        shipped = {name: file[name] for name in file.files if name.split("/")[0] not in networks}
-    own = {
-        f"{reach}/0/{name}": values for reach, network in networks.items() for name, values in network._asdict().items()
-    }
-    np.savez_compressed(path, **shipped, **own)
+        shipped = {name: file[name] for name in file.files if name.split("/")[0] != reach}
+    np.savez_compressed(path, **shipped, **{f"{reach}/0/{name}": values for name, values in network._asdict().items()})
 
 
 def figures(title: str, rows: pd.DataFrame, methods: Mapping[str, str]) -> Table:

@@ -1,5 +1,7 @@
 """Makes models/prior.npz: `python -m benchmarks.train_prior --more FOLDER`, and models/similar.npz with `--similar`.
 
+The first has near networks only; all far ones are told of similar moments.
+
 Of benchmarks/traces, which the bench scores, only the first 60 % of each series is read; folders of --more hold series
 for training only and are read whole (what ships has seen the four that `prior.json` names; they are too large for this
 repository). Half an hour on one core; the same file to the last digit for the same libraries
@@ -28,7 +30,7 @@ from models.prior import NEAR_BINS, Network
 TRAIN_SHARE = 0.6
 DAY_SECONDS = 86_400
 # Networks averaged; one near one alone loses 0.5 % more an hour ahead and 2 % more ten minutes ahead.
-MEMBERS = {"near": 2, "far": 2}
+MEMBERS = {False: {"near": 2}, True: {"near": 2, "far": 2}}
 # Series are shown at their own step and at coarser ones, so that the prior knows the difference.
 STEPS = {60: (60, 300, 600), 300: (300, 600), 600: (600,)}
 # Origins and births of a series of the first folder; all series of a family of --more share so many.
@@ -78,8 +80,8 @@ def main() -> None:
     with threadpool_limits(1):
         weights = {
             f"{reach}/{seed}/{name}": getattr(network, name)
-            for reach in ("near", "far")
-            for seed, network in enumerate(members(series, reach, given.epochs, similar=given.similar))
+            for reach, count in MEMBERS[given.similar].items()
+            for seed, network in enumerate(members(series, reach, count, given.epochs, similar=given.similar))
             for name in Network._fields
         }
     np.savez_compressed(given.out, **{name: value.astype(np.float32) for name, value in weights.items()})
@@ -125,9 +127,9 @@ def with_share(series: list[Recorded], share: float) -> list[Recorded]:
     return [recording._replace(origins=max(2, round(recording.origins * share))) for recording in series]
 
 
-def members(series: list[Recorded], reach: str, epochs: int, *, similar: bool) -> list[Network]:
+def members(series: list[Recorded], reach: str, count: int, epochs: int, *, similar: bool) -> list[Network]:
     networks = []
-    for seed in range(MEMBERS[reach]):
+    for seed in range(count):
         rng = np.random.default_rng(seed)
         data = joined([part for recording in series for part in shown(recording, reach, rng, similar=similar)])
         networks.append(train(data, Recipe(epochs=epochs, seed=seed)))
@@ -186,7 +188,7 @@ def provenance(read: list[tuple[Source, dict[str, object]]], given: argparse.Nam
     return {
         "script": "benchmarks/train_prior.py",
         "recipe": asdict(Recipe(epochs=given.epochs)),
-        "members": MEMBERS,
+        "members": MEMBERS[given.similar],
         "similar": given.similar,
         "share_of_origins": given.share,
         "made_up_series": MADE_UP if given.similar else 0,

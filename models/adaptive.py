@@ -54,7 +54,7 @@ class AdaptiveState(NamedTuple):
 
 @dataclass(frozen=True)
 class Adaptive:
-    """The prior, a ridge, yesterday and last week, mixed by their past success; `analog` adds similar past moments.
+    """The prior, a ridge, yesterday and last week, mixed by their past success; `analog` has another near prior.
 
     A fit makes all of them forecast from origins of the latest week, oldest first, and `ExpertLosses` weighs them by
     the outcome; between fits every hour with a known outcome is one more origin. There are weights for single
@@ -68,7 +68,7 @@ class Adaptive:
     Attributes:
         replays: origins replayed per series when fitting; the cost of a fit.
         ridge: the spec of the ridge.
-        similar: the prior reads the moments of the series' own past that were similar.
+        similar: near windows, too, by the prior that reads the moments of the series' own past that were similar.
     """
 
     replays: int = 64

@@ -2,7 +2,8 @@
 
 `prior.npz` holds plain arrays only; `python -m benchmarks.train_prior` makes it again. It has seen the first 60 % of
 each recorded series and no unit, name or clock: only shapes. `similar.npz` holds networks of the same kind that are
-told, beside all that, what followed on similar moments of the series' own past (`similar.py`).
+told, beside all that, what followed on similar moments of the series' own past (`similar.py`): all far ones, and the
+near ones of the model `analog`.
 
 Each is a small network in plain numpy, from a situation and a window ahead to quantiles:
 
@@ -99,7 +100,7 @@ def leaky(value: Floats) -> Floats:
     return np.asarray(np.maximum(value, low, out=low))
 
 
-# The near networks know windows that end within fifteen steps, the far ones within a day.
+# The near networks know windows that end within fifteen steps, the far ones, for which no cycle waits, within a day.
 NEAR_BINS = 15
 # Fewer bins than this have no shape; series younger than eight days are looked at in groups of about the same age.
 MIN_BINS, GROWN_DAYS, AGE_RATIO = 3, 8, 1.08
@@ -130,7 +131,7 @@ class Prior:
     Steps and windows may reach a day ahead.
 
     Attributes:
-        similar: use the networks that also read what followed similar moments of the series' own past.
+        similar: near windows, too, by the networks that read what followed similar moments of the series' own past.
     """
 
     similar: bool = False
@@ -186,21 +187,16 @@ def views_at(
 ) -> Views:
     """The prior's view of windows ahead of origins of gapless values [series, time]; by default that of all members.
 
-    `similar` asks the networks that were trained with similar moments.
+    `similar` asks the networks that were trained with similar moments for near windows, too.
     """
     situation = situation_at(values, origins, day)
     near = max(window.last for window in windows) <= NEAR_BINS
+    similar = similar or not near
     context, features = inputs(situation, windows, NEAR_BINS if near else day, similar=similar)
     context = context.reshape(-1, context.shape[-1])
     flat = features.reshape(len(context), *features.shape[2:])
-    mean = np.mean(
-        [
-            quantiles(network, context, flat)
-            for network in networks(similar=similar)["near" if near else "far"][:members]
-        ],
-        axis=0,
-        dtype=np.float64,
-    )
+    averaged = networks(similar=similar)["near" if near else "far"][:members]
+    mean = np.mean([quantiles(network, context, flat) for network in averaged], axis=0, dtype=np.float64)
     return Views(situation, mean.reshape(*situation.level.shape, len(windows), len(TRAINING_LEVELS)))
 
 
@@ -214,7 +210,7 @@ def inputs(
     windowed = past_windows(situation, windows)
     if not similar:
         return situation.context, windowed
-    from .similar import followed, similar_moments  # noqa: PLC0415  only the model `analog` asks for them
+    from .similar import followed, similar_moments  # noqa: PLC0415  a steady cycle does without
 
     moments = similar_moments(situation, ahead)
     context = np.concatenate([situation.context, moments.context], axis=-1)
@@ -241,7 +237,7 @@ def alike(history: Panel, width: int, most: int = PRIOR_ROWS) -> Iterator[tuple[
 
 @cache
 def networks(*, similar: bool = False) -> dict[str, tuple[Network, ...]]:
-    """The shipped networks by reach: those that read similar moments, or those that do not."""
+    """The shipped networks by reach: those that read similar moments, or those that do not, of which none is far."""
     weights = files(__package__).joinpath("similar.npz" if similar else "prior.npz")
     with weights.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         members = sorted({tuple(name.split("/")[:2]) for name in arrays.files})
