@@ -271,3 +271,5 @@ class ContainerSize:
     cpu: Risk | None
     memory: Risk | None
     message: str
+    own: tuple[str, ...] = ()
+    """Resources of which no container of the pod has a size: each pod keeps what its own template gave it."""

@@ -17,10 +17,14 @@ from forecaster.app.effects import released_objects
 from forecaster.config.settings import parse
 from forecaster.domain.decision import Reason, Resize
 from forecaster.domain.signal import Signal
+from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.domain.workload import ContainerSize, Resources, Workload, WorkloadId
 from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source
 from forecaster.sources.queries import ERROR_SIGNAL_PREFIX
+from forecaster.vertical.sizing.containers import ContainerSizing
+from forecaster.vertical.sizing.pod import size
+from tests.support import builders
 from tests.support.control_plane.acting import ActingReplica, apply_components, events
 from tests.support.control_plane.api import RefusedError
 from tests.support.control_plane.deployed import NAMESPACE
@@ -133,6 +137,19 @@ def test_pods_get_their_size_one_after_the_other_without_a_restart(
     assert plane.api.read("Deployment", "web", web)["spec"]["template"]["spec"]["containers"][0]["resources"] == {
         "requests": {"cpu": "100m", "memory": "64Mi"}
     }
+
+
+def test_a_rollout_with_another_request_is_not_undone_by_what_was_read_before_it(
+    plane: ControlPlane, leader: ActingReplica, web: str
+) -> None:
+    """The HPA acts on CPU, which therefore has no size of ours; memory has one."""
+    before = Resources(cpu_request=0.05, memory_request=64.0 * MIB)
+    sizing = ContainerSizing("app", before, builders.sized(0.04), builders.sized(128.0 * MIB), 14.0)
+    decided = size(builders.workload(autoscaler=builders.hpa(builders.CPU_HALF)), (sizing,), VerticalPolicy())
+    assert isinstance(decided, Resize)
+    assert leader.cycle(web, 2, sizes=decided)["resize"].writes == {("resize", "written"): 1}
+    (container,) = resized(plane.api, web)["spec"]["containers"]
+    assert container["resources"]["requests"] == {"cpu": "100m", "memory": "128Mi"}
 
 
 def test_a_pod_that_states_its_resources_as_a_whole_gets_the_sum_of_its_containers(

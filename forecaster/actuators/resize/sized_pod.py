@@ -16,7 +16,7 @@ from forecaster.vertical.cluster_rules.resize import ResizeStatus
 from forecaster.vertical.cluster_rules.resource_list import COMPUTE, texts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Container, Mapping
     from datetime import datetime
 
     from forecaster.domain.workload import WorkloadId
@@ -167,10 +167,10 @@ def changed(now: Sizes, desired: Sizes) -> dict[str, Requirements]:
     return {name: size for name, size in resulting.items() if size != now[name]}
 
 
-def compute_of(block: Requirements) -> Requirements:
-    """CPU and memory of a block."""
+def compute_of(block: Requirements, without: Container[str] = ()) -> Requirements:
+    """CPU and memory of a block, or one of them."""
     requests, limits = (
-        {name: milli for name, milli in amounts.items() if name in COMPUTE}
+        {name: milli for name, milli in amounts.items() if name in COMPUTE and name not in without}
         for amounts in (block.requests, block.limits)
     )
     return Requirements(requests, limits)

@@ -5,7 +5,7 @@ Each resource of each container is sized alone; one that cannot be sized keeps w
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -42,9 +42,10 @@ def size(workload: Workload, sizing: PodSizing, policy: VerticalPolicy) -> Resiz
     if not known:
         return _not_known(sizing)
     beside = beside_hpa(workload, tuple(container for container in sizing if container.runs), policy)
+    own = tuple(r for r in resources if not any(_has_size(r, each, beside) for each in sizing if each.runs))
     sized = [_sized(container, beside, policy.horizon) for container in sizing]
     message = "; ".join(size.message if len(sized) == 1 else f"{size.name}: {size.message}" for size in sized)
-    containers = tuple(each for container, each in zip(sizing, sized, strict=True) if container.runs)
+    containers = tuple(replace(each, own=own) for container, each in zip(sizing, sized, strict=True) if container.runs)
     if all(size.recommended == size.now for size in containers):
         acted_on = bool(utilization_targets(workload)) and policy.beside_hpa == "keep"
         return Hold(Reason.SCALED_BY_SIZE if acted_on else Reason.FITS, message)
@@ -83,6 +84,10 @@ class SizeCache:
     def forget_others(self, ids: Container[WorkloadId]) -> None:
         """Keep only the decisions of these workloads."""
         self.entries = {id_: entry for id_, entry in self.entries.items() if id_ in ids}
+
+
+def _has_size(metric: str, container: ContainerSizing, beside: BesideHpa) -> bool:
+    return container.of(metric) is not None and metric not in beside.stay and container.knows(metric)
 
 
 def _sized(container: ContainerSizing, beside: BesideHpa, horizon: timedelta) -> ContainerSize:

@@ -89,6 +89,13 @@ class TestHpa:
     def test_on_utilization_of_cpu_keeps_the_cpu_request(self) -> None:
         assert resized(autoscaler=hpa(CPU_HALF)).resources == Resources(1.0, 2.0, 0.5 * GIB, 0.5 * GIB)
 
+    @pytest.mark.parametrize(
+        ("sizing", "own"), [(CHOSEN, ("cpu",)), (sizing_of(cpu=sized(0.4), memory=None), ("memory",))]
+    )
+    def test_what_has_no_size_is_left_to_each_pod(self, sizing: PodSizing, own: tuple[str, ...]) -> None:
+        decided = resized(sizing, hpa(CPU_HALF) if own == ("cpu",) else None)
+        assert [container.own for container in decided.containers] == [own]
+
     def test_on_utilization_of_both_keeps_everything(self) -> None:
         assert held(autoscaler=hpa(CPU_HALF, MEMORY_HALF)).reason is Reason.SCALED_BY_SIZE
 
