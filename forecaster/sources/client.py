@@ -101,7 +101,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
         )
 
 
-LONGEST_ANSWER = 86_400.0
+UNLIMITED_SECONDS = 86_400.0
 """Seconds for an answer to a method of the library that is called without a time-out."""
 
 
@@ -111,7 +111,7 @@ class TimedConnection(HTTPConnection):
     def response_class(self, sock: socket, **more: Any) -> HTTPResponse:  # type: ignore[override]
         """Return the answer that is about to come."""
         answer: Any = HTTPResponse(sock, **more)
-        until = monotonic() + (self.timeout or LONGEST_ANSWER)
+        until = monotonic() + (self.timeout or UNLIMITED_SECONDS)
         answer.fp.raw.readinto = partial(_read_until, until, answer.fp.raw.readinto, sock)
         return answer  # type: ignore[no-any-return]
 
