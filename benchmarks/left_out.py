@@ -28,7 +28,7 @@ from benchmarks.bench.losses import geometric_mean_ratio
 from benchmarks.bench.peaks import by_the_minute
 from benchmarks.bench.tables import Table
 from benchmarks.prior_training import Recipe, joined, train
-from benchmarks.train_prior import TRAIN_SHARE, Source, made_up, recorded, shown, with_share
+from benchmarks.train_prior import TRAIN_SHARE, Recorded, Source, made_up, recorded, shown, with_share
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -73,11 +73,10 @@ def main() -> None:
     for part in (PARTS[i] for i in given.parts):
         reaches = ("near", "far") if given.peaks else ("near",)
         reads_similar = {"near": given.similar, "far": True}
+        series = series_without(given.more, part)
         with threadpool_limits(1):
             networks = {
-                reach: trained(
-                    given.more, part, reach, given.share, Recipe(epochs=given.epochs), similar=reads_similar[reach]
-                )
+                reach: trained(series, reach, given.share, Recipe(epochs=given.epochs), similar=reads_similar[reach])
                 for reach in reaches
             }
         tables.append(scored(part, networks, similar=given.similar))
@@ -85,12 +84,14 @@ def main() -> None:
     print(figures("All of them", pd.concat(tables), METHODS[given.similar]))
 
 
-def trained(
-    more: Sequence[Path], without: tuple[str, ...], reach: str, share: float, recipe: Recipe, *, similar: bool
-) -> Network:
-    """A network of this reach that has seen none of these families."""
+def series_without(more: Sequence[Path], families: tuple[str, ...]) -> list[Recorded]:
+    """The recorded series for training, but those of these families."""
     sources = (Source(TRACES, TRAIN_SHARE), *(Source(folder, 1.0) for folder in more))
-    series = recorded([(source, entry) for source in sources for entry in source.entries(list(without))])
+    return recorded([(source, entry) for source in sources for entry in source.entries(list(families))])
+
+
+def trained(series: list[Recorded], reach: str, share: float, recipe: Recipe, *, similar: bool) -> Network:
+    """A network of this reach that has seen these series, and where it reads similar moments made-up ones, too."""
     chosen = with_share([*series, *made_up()] if similar else series, share)
     rng = np.random.default_rng(recipe.seed)
     return train(joined([part for each in chosen for part in shown(each, reach, rng, similar=similar)]), recipe)

@@ -68,7 +68,7 @@ class Adaptive:
     Attributes:
         replays: origins replayed per series when fitting; the cost of a fit.
         ridge: the spec of the ridge.
-        similar: near windows, too, by the prior that reads the moments of the series' own past that were similar.
+        similar: whether the prior reads what followed similar moments of the series' own past for near windows, too.
     """
 
     replays: int = 64

@@ -100,7 +100,7 @@ def leaky(value: Floats) -> Floats:
     return np.asarray(np.maximum(value, low, out=low))
 
 
-# The near networks know windows that end within fifteen steps, the far ones, for which no cycle waits, within a day.
+# The near networks know windows that end within fifteen steps, the far ones within a day: few cycles ask for those.
 NEAR_BINS = 15
 # Fewer bins than this have no shape; series younger than eight days are looked at in groups of about the same age.
 MIN_BINS, GROWN_DAYS, AGE_RATIO = 3, 8, 1.08
@@ -131,7 +131,7 @@ class Prior:
     Steps and windows may reach a day ahead.
 
     Attributes:
-        similar: near windows, too, by the networks that read what followed similar moments of the series' own past.
+        similar: whether near windows, too, are forecast by the networks that read what followed similar moments.
     """
 
     similar: bool = False

@@ -1,9 +1,9 @@
-"""GIFT-Eval, Bitbrains rnd at five minutes, short: `python -m benchmarks.gift FOLDER --prior FILE`.
+"""GIFT-Eval, Bitbrains rnd at five minutes, short: `python -m benchmarks.gift FOLDER --prior NEAR SIMILAR`.
 
 FOLDER holds the machines as the Grid Workloads Archive publishes them (GWA-T-12, `rnd/2013-7`: one CSV a machine). The
-networks that ship have seen other months of these machines, so others are needed, near ones and those of `--similar`:
+networks that ship have seen other months of these machines, so others are needed, once more with `--similar`:
 
-    python -m benchmarks.train_prior --without bitbrains bitbrains_cpu bitbrains_memory bitbrains_network --out FILE
+    python -m benchmarks.train_prior --without bitbrains bitbrains_cpu bitbrains_memory bitbrains_network --out NEAR
 
 Protocol: 18 windows of 48 steps over the last 864 bins, each forecast from everything before it, levels 0.1 to 0.9; a
 missing value is filled with the one before. CRPS = mean over levels of 2 x sum of pinball losses / sum of |value|;

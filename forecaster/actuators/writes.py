@@ -14,6 +14,14 @@ if TYPE_CHECKING:
 
 MANAGER = "forecaster"
 """The field manager of everything that is written."""
+OWNING = {
+    "argocd-controller": "Argo CD",
+    "argocd-application-controller": "Argo CD",
+    "kustomize-controller": "Flux",
+    "helm-controller": "Flux",
+    "keda": "KEDA",
+}
+"""Field managers that write a count again and again, by the tool that they belong to."""
 
 
 class Change(StrEnum):

@@ -168,7 +168,7 @@ class Totals(msgspec.Struct, frozen=True):
     memory_request_bytes: WholeSum
     cost_a_month: Sum | None
     without_a_request: int
-    """Workloads that have a recommendation, and are in no sum for which they state no request today."""
+    """Workloads with a recommendation that request no CPU or no memory today, and so are in no sum of it."""
 
 
 class AdvicesView(msgspec.Struct, frozen=True):

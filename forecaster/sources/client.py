@@ -106,7 +106,7 @@ UNLIMITED_SECONDS = 86_400.0
 
 
 class TimedConnection(HTTPConnection):
-    """Connection whose answers come as a whole within its time-out: that of a socket is for each read alone."""
+    """Connection with a time-out for an answer as a whole: that of a socket is for each read alone."""
 
     def response_class(self, sock: socket, **more: Any) -> HTTPResponse:  # type: ignore[override]
         """Return the answer that is about to come."""
@@ -163,12 +163,12 @@ class QueryRetry(Retry):
     def increment(
         self, *where: Any, response: BaseHTTPResponse | None = None, error: Exception | None = None, **more: Any
     ) -> Self:
-        """Count an attempt, or raise when there are no more."""
+        """Count an attempt, or raise when there are no more; `where` has the method and the URL."""
         if isinstance(error, ReadTimeoutError):
             raise error
         in_vain = isinstance(error, (ConnectTimeoutError, NameResolutionError))
         if in_vain or (response is not None and not self._retryable(response)):
-            raise MaxRetryError(more["_pool"], where[-1], error)
+            raise MaxRetryError(more["_pool"], where[1], error)
         return super().increment(where[0], where[1], response, error, **more)
 
     def _retryable(self, response: BaseHTTPResponse) -> bool:

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.actuators.limits import Move
 from forecaster.actuators.rollback import UNKNOWN_HEALTH, Health, Watch
-from forecaster.actuators.scale.scales import OWNING
-from forecaster.actuators.writes import MANAGER, Change
+from forecaster.actuators.writes import MANAGER, OWNING, Change
 
 if TYPE_CHECKING:
     from datetime import datetime

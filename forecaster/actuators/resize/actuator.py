@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from forecaster.actuators.limits import MAX_WORKLOADS, CycleLimits, in_turn, max_changed
 from forecaster.actuators.resize.eviction import STUCK, EvictionTerms
 from forecaster.actuators.resize.plan import occupied, resize_plan
-from forecaster.actuators.resize.sized_pod import compute_of, merged
+from forecaster.actuators.resize.sized_pod import changed, compute_of
 from forecaster.actuators.rollback import UNKNOWN_HEALTH, Health, HealthAt, errors_worse, no_health
 from forecaster.actuators.writes import Change, RefusalReason, WorkloadObject, WriteRefusal
 from forecaster.domain.amounts import duration_text
@@ -139,7 +139,7 @@ class ResizeActuator:
             return None, []
         others: dict[WorkloadId, list[tuple[str, str]]] = defaultdict(list)
         for id_, namespace, name, size in running:
-            if merged(requirements_of(size), due[id_]) != requirements_of(size):
+            if changed({"": requirements_of(size)}, {"": due[id_]}):
                 others[id_].append((namespace, name))
         self.turn += 1
         held = {id_: why for id_ in others if (why := self._closed(id_, now))}
@@ -187,10 +187,10 @@ def recommended_sizes(
             continue
         decided = cycle.recommendations[row].resources
         if isinstance(decided, Resize) and not decided.targets and decided.containers and decided.containers[0].name:
-            containers = (
-                (each.name, each.own, requirements_of(rounded(each.recommended))) for each in decided.containers
-            )
-            sizes[id_] = {name: compute_of(size, without=own) for name, own, size in containers}
+            sizes[id_] = {
+                each.name: compute_of(requirements_of(rounded(each.recommended)), without=each.own)
+                for each in decided.containers
+            }
     return sizes
 
 

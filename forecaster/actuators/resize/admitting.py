@@ -112,7 +112,9 @@ class InitialActuator:
         if fitting and self.given is None:
             self.given = given_before(self.path, self.cluster)
         before = self.given or {}
-        unchanged = {id_: before[id_] for id_ in fitting if id_ in before and near(self._now(id_), before[id_])}
+        unchanged = {
+            id_: before[id_] for id_ in fitting if id_ in before and near(self._decided(id_).resources_now, before[id_])
+        }
         self.given = {id_: size for id_, size in (before | fresh).items() if id_ in self.offered.rows}
         return self._boosted(unchanged | fresh)
 
@@ -134,9 +136,6 @@ class InitialActuator:
     def _fits(self, id_: WorkloadId) -> bool:
         decided = self._decided(id_).resources
         return isinstance(decided, Hold) and decided.reason is Reason.FITS
-
-    def _now(self, id_: WorkloadId) -> Resources:
-        return self._decided(id_).resources_now
 
     def _decided(self, id_: WorkloadId) -> Recommendation:
         assert self.offered is not None  # noqa: S101  its ids are of it

@@ -168,7 +168,7 @@ def changed(now: Sizes, desired: Sizes) -> dict[str, Requirements]:
 
 
 def compute_of(block: Requirements, without: Container[str] = ()) -> Requirements:
-    """CPU and memory of a block, or one of them."""
+    """CPU and memory of a block, but for the resources that are named."""
     requests, limits = (
         {name: milli for name, milli in amounts.items() if name in COMPUTE and name not in without}
         for amounts in (block.requests, block.limits)

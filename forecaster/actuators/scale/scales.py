@@ -14,7 +14,7 @@ from forecaster.actuators import marks
 from forecaster.actuators.marks import EventKind, InvolvedObject, MergePatch, RawObject
 from forecaster.actuators.rollback import WATCH, Rollback, Watch, watch_of, watch_text
 from forecaster.actuators.scale.plan import LiveScale, ScaleWrite
-from forecaster.actuators.writes import MANAGER, Change
+from forecaster.actuators.writes import MANAGER, OWNING, Change
 from forecaster.domain.workload import WorkloadId
 from forecaster.kube.client import ApiClient, ApiError
 from forecaster.kube.collection import listed
@@ -45,14 +45,6 @@ TRACKED: Mapping[str, str] = {
     "helm.toolkit.fluxcd.io/name": "Flux",
 }
 """Labels and annotations by which GitOps tools mark their objects."""
-OWNING: Mapping[str, str] = {
-    "argocd-controller": "Argo CD",
-    "argocd-application-controller": "Argo CD",
-    "kustomize-controller": "Flux",
-    "helm-controller": "Flux",
-    "keda": "KEDA",
-}
-"""Field managers that write a count again and again, by the tool that they belong to."""
 EVENTS = {
     Change.RAISE: EventKind("ScaledUp"),
     Change.LOWER: EventKind("ScaledDown"),

@@ -42,7 +42,7 @@ def size(workload: Workload, sizing: PodSizing, policy: VerticalPolicy) -> Resiz
     if not known:
         return _not_known(sizing)
     beside = beside_hpa(workload, tuple(container for container in sizing if container.runs), policy)
-    own = tuple(r for r in resources if not any(_has_size(r, each, beside) for each in sizing if each.runs))
+    own = tuple(r for r in resources if all(_why_no_size(r, each, beside) for each in sizing if each.runs))
     sized = [_sized(container, beside, policy.horizon) for container in sizing]
     message = "; ".join(size.message if len(sized) == 1 else f"{size.name}: {size.message}" for size in sized)
     containers = tuple(replace(each, own=own) for container, each in zip(sizing, sized, strict=True) if container.runs)
@@ -86,8 +86,12 @@ class SizeCache:
         self.entries = {id_: entry for id_, entry in self.entries.items() if id_ in ids}
 
 
-def _has_size(metric: str, container: ContainerSizing, beside: BesideHpa) -> bool:
-    return container.of(metric) is not None and metric not in beside.stay and container.knows(metric)
+def _why_no_size(metric: str, container: ContainerSizing, beside: BesideHpa) -> str:
+    if container.of(metric) is None:
+        return "no usage known, unchanged"
+    if metric in beside.stay:
+        return "unchanged, the HPA acts on its utilization"
+    return "" if container.knows(metric) else f"{container.days * 24:.1f} h of usage, unchanged; it takes a day"
 
 
 def _sized(container: ContainerSizing, beside: BesideHpa, horizon: timedelta) -> ContainerSize:
@@ -109,13 +113,9 @@ def _resource(
     metric: str, container: ContainerSizing, beside: BesideHpa, horizon: timedelta
 ) -> tuple[tuple[float, float | None] | None, str]:
     """Request and limit, None for today's, and how they came about."""
-    sized = container.of(metric)
-    if sized is None:
-        return None, "no usage known, unchanged"
-    if metric in beside.stay:
-        return None, "unchanged, the HPA acts on its utilization"
-    if not container.knows(metric):
-        return None, f"{container.days * 24:.1f} h of usage, unchanged; it takes a day"
+    sized, why = container.of(metric), _why_no_size(metric, container, beside)
+    if sized is None or why:
+        return None, why
     factor = beside.factors.get(metric, 1.0)
     if factor != 1:
         limit = None if sized.limit is None else sized.limit * factor
