@@ -90,8 +90,9 @@ def stated(api: Api, kind: str, name: str, namespace: str) -> Document:
 
 
 def crash(api: Api, namespace: str, pods: int) -> None:
-    """Let so many pods have restarted twice just now."""
-    ended = {"terminated": {"exitCode": 1, "finishedAt": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")}}
+    """Let so many pods have restarted twice by the next full second, since a kubelet states whole ones."""
+    at = datetime.now(UTC) + timedelta(seconds=1)
+    ended = {"terminated": {"exitCode": 1, "finishedAt": at.strftime("%Y-%m-%dT%H:%M:%SZ")}}
     for pod in api.get(f"/api/v1/namespaces/{namespace}/pods")["items"][:pods]:
         statuses = [{**each, "restartCount": 2, "lastState": ended} for each in pod["status"]["containerStatuses"]]
         path = f"/api/v1/namespaces/{namespace}/pods/{pod['metadata']['name']}/status"
