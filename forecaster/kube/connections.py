@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import socket
 from contextlib import contextmanager, suppress
+from functools import partial
 from http import HTTPStatus
+from http.client import HTTPResponse
+from math import inf
+from time import monotonic
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from urllib3 import PoolManager, ProxyManager, Timeout, make_headers
-from urllib3.connection import HTTPSConnection
+from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ResponseError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from weakref import WeakSet
 
     from urllib3.connectionpool import HTTPConnectionPool
@@ -38,6 +42,45 @@ ALIVE = [
 
 class BodyTooLargeError(ResponseError):
     """The answer is larger than `RESPONSE_MAX`."""
+
+
+class TimedConnection(HTTPConnection):
+    """Connection with a time-out for an answer as a whole: that of a socket is for each read alone."""
+
+    until = inf
+    """End of the time for the present answer, by the monotonic clock; of a stream there is none."""
+    slowest = inf
+    """Bytes that prolong this time by a second."""
+
+    def response_class(self, sock: socket.socket, **more: Any) -> HTTPResponse:  # type: ignore[override]
+        """Return the answer that is about to come."""
+        answer: Any = HTTPResponse(sock, **more)
+        self.until = monotonic() + (self.timeout or inf)
+        answer.fp.raw.readinto = partial(self._read, answer.fp.raw.readinto, sock)
+        return answer  # type: ignore[no-any-return]
+
+    def _read(self, readinto: Callable[[Any], int], sock: socket.socket, buffer: Any) -> int:
+        if (left := self.until - monotonic()) <= 0.0:
+            raise TimeoutError("the answer took too long as a whole")
+        if self.timeout:
+            sock.settimeout(min(left, self.timeout))
+        count = readinto(buffer)
+        self.until += count / self.slowest
+        return count
+
+
+def timed(adapter: Any) -> Any:
+    """Have each answer through an adapter of requests come within its time-out as a whole."""
+    connections = adapter.get_connection_with_tls_context
+
+    def timed_connections(*given: Any, **more: Any) -> Any:
+        pool = connections(*given, **more)
+        if not issubclass(pool.ConnectionCls, TimedConnection):
+            pool.ConnectionCls = type("Timed", (TimedConnection, pool.ConnectionCls), {})
+        return pool
+
+    adapter.get_connection_with_tls_context = timed_connections
+    return adapter
 
 
 class RawRequest(NamedTuple):
@@ -84,7 +127,7 @@ class Session:
         timeout = Timeout(connect=self._timeout.connect_timeout, read=silence)
         answer = self._sent(request, timeout)
         try:
-            yield answer.stream(READ_BYTES) if answer.status == HTTPStatus.OK else _whole(answer)
+            yield _endless(answer) if answer.status == HTTPStatus.OK else _whole(answer)
         finally:
             _ended(answer)
 
@@ -119,6 +162,12 @@ def _whole(answer: BaseHTTPResponse) -> RawAnswer:
     return RawAnswer(answer.status, body, answer.headers.get("Content-Type", ""))
 
 
+def _endless(answer: BaseHTTPResponse) -> Iterator[bytes]:
+    """Return the pieces of an answer that as a whole may take any time."""
+    answer.connection.until = inf  # type: ignore[union-attr]  # it is a TimedConnection
+    return answer.stream(READ_BYTES)
+
+
 def _ended(answer: BaseHTTPResponse) -> None:
     """End a connection with a response that is not read to its end, and free its place in the pool."""
     answer.close()
@@ -128,7 +177,9 @@ def _ended(answer: BaseHTTPResponse) -> None:
 def _pool(config: ClientConfig, connections: int, opened: WeakSet[HTTPSConnection]) -> HTTPConnectionPool:
     """Return a pool of at most `connections` connections; `opened` has the open ones."""
 
-    class OpenedConnection(HTTPSConnection):
+    class OpenedConnection(TimedConnection, HTTPSConnection):
+        slowest = 100_000.0  # a long list over a slow line has more time than a short answer
+
         def connect(self) -> None:
             opened.add(self)
             super().connect()

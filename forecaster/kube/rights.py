@@ -65,10 +65,7 @@ RIGHTS = (
         SERVICE, "observe", "", "pods", ("list", "watch"),
         "requests of pods are as old as those of kube-state-metrics",
     ),
-    Right(
-        SERVICE, "observe", "", "nodes", ("list", "watch"),
-        "it is not known on which node pools pods start slowly",
-    ),
+    Right(SERVICE, "observe", "", "nodes", ("list", "watch"), "it is not known on which node pools pods start slowly"),
     Right(
         SERVICE, "observe", "", "namespaces", ("get",),
         "another cluster is known by kube-system's creation alone", names=("kube-system",),
@@ -174,10 +171,7 @@ RIGHTS = (
         "it is not known what a VPA sizes, so no pod is resized where VPAs are installed",
     ),
     Right(SERVICE, "vertical", "", "events", ("create",), "changes leave no Event beside the pod"),
-    Right(
-        SERVICE, "initial", "", "pods/eviction", ("create",),
-        "no pod is evicted whose node does not grant its size",
-    ),
+    Right(SERVICE, "initial", "", "pods/eviction", ("create",), "no pod is evicted whose node does not grant its size"),
     Right(
         SERVICE, "initial", "", "nodes", ("list", "watch"),
         "it is not known which sizes nodes have room for, so new pods keep their own",

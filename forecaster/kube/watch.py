@@ -13,7 +13,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from forecaster.kube.client import ApiClient, ApiError, UnreachableError, refusal
-from forecaster.kube.collection import Collection, Key, ObjectChange, Progress, T
+from forecaster.kube.collection import Collection, Key, Progress, T
 from forecaster.kube.connections import RESPONSE_MAX, RawAnswer
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ class Watch(Generic[T, V]):
         self._streams = self._quiet = False
         self._until = self._heard_at = self._begun = 0.0
         self._listed_keys: set[Key] = set()
-        self._failures = 0
+        self._failures = self._anew = 0  # failed requests, and lists begun anew, since one that helped
 
     @property
     def path(self) -> str:
@@ -158,17 +158,17 @@ class Watch(Generic[T, V]):
         low, high = WATCH_SECONDS_RANGE
         seconds = QUIET_SECONDS if self._quiet else int(low + (high - low) * self._drawn())
         request = self.progress.request(seconds)
-        latest = self._seconds() + seconds + SPARE_SECONDS
+        began = self._seconds()
+        latest = began + seconds + SPARE_SECONDS
         try:
             with client.stream(request, SILENCE_SECONDS) as answer:
                 if isinstance(answer, RawAnswer):
                     raise refusal(request, answer)
                 self._heard(streams=True)
-                self._failures, self.health.fault = 0, ""
+                self.health.fault = ""
                 for line in lines(answer):
-                    self._quiet = False
-                    self._changed(self.progress.followed(line))
-                    self._heard(streams=True)
+                    if line:
+                        self._take(line)
                     if stop.is_set() or self._seconds() > latest:
                         return
         except UnreachableError as error:
@@ -181,18 +181,19 @@ class Watch(Generic[T, V]):
         finally:
             if self._streams:
                 self._heard(streams=False)
+                if self._seconds() - began >= SHORTEST_SECONDS:
+                    self._failures = self._anew = 0
 
     def _heard(self, *, streams: bool) -> None:
         """Up to now all is known. A stream that ends by its silence may have been silent long before."""
         self._until, self._heard_at, self._streams = self._clock(), self._seconds(), streams
 
-    def _changed(self, change: ObjectChange[T] | None) -> None:
-        if change is None:
-            return
-        if change.object is None:
-            self._drop(change.key)
-        else:
-            self._put(change.object)
+    def _take(self, line: bytes) -> None:
+        self._quiet = False
+        change = self.progress.followed(line)
+        if change is not None:
+            self._drop(change.key) if change.object is None else self._put(change.object)
+        self._heard(streams=True)
 
     def _put(self, object_: T) -> None:
         key, value = _key(object_), self._reduced(object_)
@@ -222,21 +223,24 @@ class Watch(Generic[T, V]):
         if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE and self.progress.page > 1:
             self.progress.smaller()
             return 0.0
+        followed = not self.progress.listing
         never = TOO_LARGE in fault and self._failures >= 1  # once it may be a server that is behind another one
         if never or status == HTTPStatus.GONE or self._failures >= len(PAUSES):
             self.progress.restart()
         if self.progress.listing and not self.progress.begun:
             self._listed_keys = set()
             self.health.restarts += 1
+            self._anew += followed
         self.health.fault, self.health.refused = fault, status in REFUSED_STATUS
         self.health.absent = status == HTTPStatus.NOT_FOUND
-        pause = REFUSED_PAUSE if self.health.refused else PAUSES[min(self._failures, len(PAUSES) - 1)]
+        step = min(max(self._failures, self._anew - 1), len(PAUSES) - 1)
+        pause = REFUSED_PAUSE if self.health.refused else PAUSES[step]
         self._failures += 1
         return pause * (1.0 + self._drawn()) / 2
 
 
 def lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """The lines of a stream, however it is cut into pieces.
+    """The lines of a stream, however it is cut into pieces; an empty one for a piece in which no line ends.
 
     Raises:
         UnreachableError: one of them has no end.
@@ -244,9 +248,10 @@ def lines(pieces: Iterator[bytes]) -> Iterator[bytes]:
     rest = b""
     for piece in pieces:
         *whole, rest = (rest + piece).split(b"\n")
-        yield from filter(None, whole)
+        yield from whole or [b""]
         if len(rest) > RESPONSE_MAX:
             raise UnreachableError(f"an event has more than {RESPONSE_MAX // 2**20} MiB")
+    yield rest
 
 
 def _key(object_: Any) -> Key:

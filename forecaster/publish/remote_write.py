@@ -22,9 +22,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import requests
+from requests.adapters import HTTPAdapter
 
 from forecaster.errors import StoreError, masked, shown_url
 from forecaster.horizontal.columns import rows_before, taken
+from forecaster.kube.connections import timed
 from forecaster.publish.values import sampled_values
 
 if TYPE_CHECKING:
@@ -115,6 +117,8 @@ def _labels(name: str, rest: tuple[tuple[str, str], ...]) -> tuple[tuple[str, st
 
 ANSWER_SHOWN = 200
 """Characters of a refusal that are shown."""
+ANSWER_READ = 1 << 16
+"""Bytes of an answer that are read."""
 HEADERS = {
     "Content-Encoding": "snappy",
     "Content-Type": "application/x-protobuf",
@@ -139,6 +143,7 @@ class RemoteWriter:
             )
         self._settings = settings
         self._session = requests.Session()
+        self._session.mount(settings.url, timed(HTTPAdapter()))
         self._sending: threading.Thread | None = None
         self._fault = ""
         self._instants = ForecastInstants()
@@ -179,7 +184,7 @@ class RemoteWriter:
                     self._fault = f"not finished within {self._settings.deadline_seconds:g} s; the rest was left out"
                     return
                 self._post(write_request(batch), headers)
-        except (OSError, ValueError, requests.RequestException, _RefusedError) as error:
+        except (OSError, ValueError, requests.RequestException, StoreError) as error:
             self._fault = _innermost_reason(error)
 
     def _headers(self) -> dict[str, str]:
@@ -192,17 +197,19 @@ class RemoteWriter:
         import cramjam  # noqa: PLC0415  an extra
 
         packed = bytes(cramjam.snappy.compress_raw(body))
-        answer = self._session.post(
+        with self._session.post(
             self._settings.url,
             packed,
             headers=headers,
             verify=str(self._settings.ca_file or "") or True,  # a session's own is overruled by REQUESTS_CA_BUNDLE
             timeout=self._settings.timeout_seconds,
             allow_redirects=False,
-        )
+            stream=True,
+        ) as answer:
+            text = next(answer.iter_content(ANSWER_READ), b"").decode(errors="replace")
         if not requests.codes.ok <= answer.status_code < requests.codes.multiple_choices:
-            reason = " ".join(masked(answer.text, headers)[:ANSWER_SHOWN].split())
-            raise _RefusedError(f"{answer.status_code} {reason}".strip())
+            reason = " ".join(masked(text, headers)[:ANSWER_SHOWN].split())
+            raise StoreError(f"{answer.status_code} {reason}".strip())
 
 
 def _innermost_reason(error: BaseException) -> str:
@@ -212,10 +219,6 @@ def _innermost_reason(error: BaseException) -> str:
     while deeper := error.__cause__ or error.__context__:
         error = deeper
     return str(error) or type(error).__name__
-
-
-class _RefusedError(Exception):
-    """The receiver refused; the text is its message."""
 
 
 # The protocol buffers of remote write 1.0, of which few fields are needed.

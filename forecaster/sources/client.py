@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from functools import partial
-from http.client import HTTPResponse
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Self
 
 import requests
 from prometheus_api_client import PrometheusConnect
 from requests.adapters import HTTPAdapter
 from requests.auth import HTTPBasicAuth
-from urllib3.connection import HTTPConnection
 from urllib3.exceptions import ConnectTimeoutError, InvalidHeader, MaxRetryError, NameResolutionError, ReadTimeoutError
 from urllib3.util.retry import Retry
 
 from forecaster.errors import SourceRefused, SourceTimeout, shown_url
+from forecaster.kube.connections import timed
 from forecaster.sources.identity import PERMISSIONS, BearerAuth, cloud_identity, is_local
 from forecaster.sources.wire import Denied, Query, QueryAnswer, body_of, facts_of, translated, understood
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
-    from socket import socket
 
     from requests import PreparedRequest
     from urllib3.response import BaseHTTPResponse
@@ -49,7 +46,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
             auth=identity(settings),
             session=_session(settings),
         )
-        self._session.mount(self.url, TimedAdapter(max_retries=query_retry(settings)))
+        self._session.mount(self.url, timed(HTTPAdapter(max_retries=query_retry(settings))))
         self._address = shown_url(self.url)
         self._permission = PERMISSIONS.get(settings.identity, "")
         self._settings, self._max_bytes = settings, settings.most_answer_mib << 20
@@ -99,39 +96,6 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
             allow_redirects=False,
             stream=True,
         )
-
-
-UNLIMITED_SECONDS = 86_400.0
-"""Seconds for an answer to a method of the library that is called without a time-out."""
-
-
-class TimedConnection(HTTPConnection):
-    """Connection with a time-out for an answer as a whole: that of a socket is for each read alone."""
-
-    def response_class(self, sock: socket, **more: Any) -> HTTPResponse:  # type: ignore[override]
-        """Return the answer that is about to come."""
-        answer: Any = HTTPResponse(sock, **more)
-        until = monotonic() + (self.timeout or UNLIMITED_SECONDS)
-        answer.fp.raw.readinto = partial(_read_until, until, answer.fp.raw.readinto, sock)
-        return answer  # type: ignore[no-any-return]
-
-
-def _read_until(until: float, readinto: Callable[[Any], int], sock: socket, buffer: Any) -> int:
-    if (left := until - monotonic()) <= 0.0:
-        raise TimeoutError("the answer took too long as a whole")
-    sock.settimeout(left)
-    return readinto(buffer)
-
-
-class TimedAdapter(HTTPAdapter):
-    """Has each answer come within its time-out as a whole."""
-
-    def get_connection_with_tls_context(self, *given: Any, **more: Any) -> Any:
-        """Return the connections for a request."""
-        pool: Any = super().get_connection_with_tls_context(*given, **more)
-        if not issubclass(pool.ConnectionCls, TimedConnection):
-            pool.ConnectionCls = type("Timed", (TimedConnection, pool.ConnectionCls), {})
-        return pool
 
 
 def _session(settings: PrometheusSettings) -> requests.Session:

@@ -19,9 +19,11 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 from urllib.parse import parse_qsl, quote, urlsplit
 
 import requests
+from requests.adapters import HTTPAdapter
 from requests.auth import AuthBase
 
 from forecaster.errors import SourceRefused, SourceUnavailable
+from forecaster.kube.connections import timed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -287,6 +289,7 @@ def _fetch(method: str, address: str, server: str, **content: Any) -> requests.R
     """Send one request. Errors have the status only: bodies of such servers may hold secrets."""
     with requests.Session() as session:
         session.trust_env = not is_local(address)  # a proxy of the environment does not lead to the machine itself
+        session.mount(address, timed(HTTPAdapter()))
         try:
             response = session.request(
                 method,

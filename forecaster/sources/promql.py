@@ -29,6 +29,7 @@ from __future__ import annotations
 
 import re
 from datetime import timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import duration_text
@@ -63,6 +64,7 @@ def equalities(labels: Mapping[str, str]) -> str:
     return "".join(f",{name}={quoted(value)}" for name, value in labels.items())
 
 
+@lru_cache
 def duration(span: timedelta) -> str:
     """A PromQL duration of whole seconds, such as `2m`; names of recorded series can carry it, too."""
     return duration_text(timedelta(seconds=round(span.total_seconds())))

@@ -135,6 +135,8 @@ LOCK_WAIT_SECONDS = 5
 """Longest time for which a locked database, or one that cannot be reached, delays a cycle."""
 SILENT_SECONDS = 30.0
 """Longest wait for a word of PostgreSQL: one that stands still, or waits for a lost standby, ends no connection."""
+ANSWER_SECONDS = 120.0
+"""Longest wait for a whole answer: what lies between may pass it on byte by byte."""
 DATABASE_REMEDIES = {
     "locked": "another process holds it; stop that one, or use PostgreSQL for several",
     "readonly": "make the file and its directory writable",
@@ -268,16 +270,15 @@ def _connect_patiently(_dialect: object, _record: object, arguments: list[Any], 
 
         def _within(self, gen: Any) -> Any:
             """Pass on what happens on the socket; None comes several times a second while nothing does."""
-            heard = monotonic()
+            began = heard = monotonic()
+            ready: Any = None
             try:
-                state = next(gen)
                 while True:
-                    ready = yield state
+                    ready = yield gen.send(ready)
                     heard = monotonic() if ready else heard
-                    if monotonic() > heard + SILENT_SECONDS:
+                    if monotonic() > min(heard + SILENT_SECONDS, began + ANSWER_SECONDS):
                         self.close()
-                        raise psycopg.OperationalError(f"no answer in {SILENT_SECONDS:g} s")
-                    state = gen.send(ready)
+                        raise psycopg.OperationalError(f"no answer in {monotonic() - began:.0f} s")
             except StopIteration as end:
                 return end.value
 

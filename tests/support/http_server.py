@@ -147,6 +147,9 @@ def dripping(whole: str, drips: str = " " * 200, *, pause: float) -> type[BaseHT
         def do_GET(self) -> None:
             self.do_POST()
 
+        def do_PATCH(self) -> None:
+            self.do_POST()
+
         def log_message(self, *args: object) -> None:
             pass
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 import pwd
 import shutil
+import socket
 import subprocess
 import tempfile
-from contextlib import contextmanager
+import threading
+import time
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,6 +19,7 @@ from sqlalchemy.engine import make_url
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+SOCKET = ".s.PGSQL.5432"
 SETTINGS = ("listen_addresses=", "fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=20")
 
 
@@ -99,3 +103,34 @@ def _run(owner: str, *command: str | Path) -> None:
 
 def _version(place: Path) -> tuple[int, ...]:
     return tuple(int(part) for part in place.parent.name.split(".") if part.isdigit())
+
+
+@contextmanager
+def byte_by_byte(address: str, drips: threading.Event) -> Iterator[str]:
+    """Address of a way to a server on which answers come a byte at a time while `drips` is set."""
+    there = str(make_url(address).query["host"])
+    with tempfile.TemporaryDirectory(prefix="pg-") as folder, socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"{folder}/{SOCKET}")
+        listener.listen()
+        threading.Thread(target=_accept, args=(listener, f"{there}/{SOCKET}", drips), daemon=True).start()
+        yield address.replace(there, folder)
+        listener.shutdown(socket.SHUT_RDWR)
+
+
+def _accept(listener: socket.socket, there: str, drips: threading.Event) -> None:
+    with suppress(OSError):
+        while True:
+            client, server = listener.accept()[0], socket.socket(socket.AF_UNIX)
+            server.connect(there)
+            threading.Thread(target=_pass_on, args=(client, server, threading.Event()), daemon=True).start()
+            threading.Thread(target=_pass_on, args=(server, client, drips), daemon=True).start()
+
+
+def _pass_on(giver: socket.socket, taker: socket.socket, drips: threading.Event) -> None:
+    with suppress(OSError), taker:
+        while data := giver.recv(1 << 16):
+            while data and drips.is_set():
+                taker.sendall(data[:1])
+                data = data[1:]
+                time.sleep(0.2)
+            taker.sendall(data)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from contextlib import closing, contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -92,6 +93,29 @@ def test_a_database_that_stands_still_ends_the_wait_of_one_cycle_and_not_all_cyc
         tick(service, after(1))
         for process in still:
             os.kill(process, signal.SIGCONT)
+        assert service.report
+        assert any("see whether the database answers" in line for line in service.report.failures)
+        assert published(tmp_path).meta.published_at == after(1)
+        tick(service, after(2))
+        assert service.report.failures == ()
+
+
+@pytest.mark.postgres
+def test_a_database_whose_answers_come_byte_by_byte_ends_the_wait_of_one_cycle_and_not_all_cycles(
+    postgres_programs: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("forecaster.store.database.ANSWER_SECONDS", 1.0)
+    drips = threading.Event()
+    with (
+        postgres.server(*postgres_programs) as server,
+        postgres.byte_by_byte(server, drips) as address,
+        recorded_cluster() as cluster,
+        composed(cluster, tmp_path, state={"directory": str(tmp_path), "database": address}) as service,
+    ):
+        tick(service, after(0))
+        drips.set()
+        tick(service, after(1))
+        drips.clear()
         assert service.report
         assert any("see whether the database answers" in line for line in service.report.failures)
         assert published(tmp_path).meta.published_at == after(1)

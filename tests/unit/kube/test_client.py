@@ -11,7 +11,9 @@ import subprocess
 import sys
 import textwrap
 import threading
+import time
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -31,7 +33,7 @@ from forecaster.kube.connections import RESPONSE_MAX, RawAnswer, RawRequest
 from forecaster.kube.objects import ConfigMap
 from forecaster.kube.reviews import NonResourceAttributes, ResourceAttributes, User, is_allowed, token_user
 from tests.support.control_plane.authority import Authority
-from tests.support.http_server import HttpRequest, Reply, Server
+from tests.support.http_server import DRIPPING, HttpRequest, Reply, Running, Server, dripping
 from tests.support.review_server import ReviewServer
 from tests.support.waiting import PATIENCE, wait_until
 
@@ -430,6 +432,29 @@ def test_a_server_that_does_not_answer_is_not_waited_for() -> None:
         client = ApiClient(lambda: ClientConfig(url), timeout=0.1)
         with pytest.raises(UnreachableError, match=r"GET /x: .*timed out"):
             client.get("/x", ConfigMap)
+        client.close()
+
+
+@pytest.mark.parametrize("part", DRIPPING)
+def test_an_answer_byte_by_byte_has_one_deadline_and_frees_its_connection(cluster: Cluster, part: str) -> None:
+    """Without a deadline no cycle ended, no Lease was renewed, and no stop came to its end."""
+    with Running(dripping(*DRIPPING[part], pause=0.05), cluster.tls(), lazy=True) as server:
+        client = ApiClient(
+            lambda: msgspec.structs.replace(cluster.source(), server=server.url), connections=1, timeout=0.5
+        )
+        began = time.monotonic()
+        for _ in range(2):
+            with pytest.raises(UnreachableError, match="timed out"):
+                client.get("/x", ConfigMap)
+        assert time.monotonic() - began < 4.0
+        client.close()
+
+
+def test_a_long_list_over_a_slow_line_has_more_time(cluster: Cluster) -> None:
+    begin = "HTTP/1.1 200 OK\r\nContent-Length: 100020\r\n\r\n" + " " * 100_000
+    with Running(dripping(begin, '{"data":{"a":"b"}}  ', pause=0.05), cluster.tls(), lazy=True) as server:
+        client = ApiClient(partial(msgspec.structs.replace, cluster.source(), server=server.url), timeout=0.5)
+        assert client.get("/x", ConfigMap).data == {"a": "b"}
         client.close()
 
 

@@ -13,7 +13,7 @@ from forecaster.kube.client import UnreachableError
 from forecaster.kube.collection import PAGE_ITEMS, Collection
 from forecaster.kube.connections import RESPONSE_MAX
 from forecaster.kube.objects import MetadataOnly, Scalable
-from forecaster.kube.watch import PAUSES, REFUSED_PAUSE, SILENCE_SECONDS, Watch, lines
+from forecaster.kube.watch import PAUSES, REFUSED_PAUSE, SILENCE_SECONDS, WATCH_SECONDS_RANGE, Watch, lines
 from tests.support.api_objects import Answer, ScriptedServer, bookmark, deployment, event, page, played, refusal
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ class TestEvents:
         whole = b"".join(text + b"\n" for text in texts)
         cuts = sorted(data.draw(st.lists(st.integers(0, len(whole)), max_size=5)))
         pieces = [whole[a:b] for a, b in zip([0, *cuts], [*cuts, len(whole)], strict=True)]
-        assert list(lines(iter(pieces))) == [text for text in texts if text]
+        assert list(filter(None, lines(iter(pieces)))) == [text for text in texts if text]
 
     def test_without_end_are_no_event(self) -> None:
         with pytest.raises(UnreachableError, match="more than 8 MiB"):
@@ -301,6 +301,36 @@ class TestFailures:
         watch = counts()
         played(watch, page())
         assert stepped(watch, ScriptedServer.of([])) > 0.5
+
+    @pytest.mark.parametrize("code", [410, 500])
+    def test_a_server_that_refuses_every_watch_in_its_stream_is_asked_less_and_less(self, code: int) -> None:
+        """Without longer pauses each collection sent seven requests a second, lists of all pods among them."""
+        watch = counts()
+        refused = event("ERROR", {"kind": "Status", "code": code, "message": "a test"})
+        listed = page(deployment("a", 1))
+        answers = [listed, [refused]] * 12 if code == 410 else [listed, *[[refused]] * 8, listed, *[[refused]] * 14]
+        server = ScriptedServer.of(*answers)
+        waits = [stepped(watch, server) for _ in answers]
+        assert waits[-1] == PAUSES[-1] / 2
+
+    def test_a_line_without_an_end_ends_with_its_watch(self) -> None:
+        clock = Clock()
+        watch = counts(clock=clock)
+        played(watch, page(deployment("a", 1)))
+
+        class Dripping(ScriptedServer):
+            def _pieces(self, pieces: Sequence[bytes]) -> Iterator[bytes]:
+                while True:
+                    clock.now += 1
+                    yield b" "
+
+        stepped(watch, Dripping.of([]))
+        assert clock.now < 1000.0 + WATCH_SECONDS_RANGE[1]
+
+    def test_a_page_of_a_proxy_in_place_of_a_stream_is_a_failure(self) -> None:
+        watch = counts()
+        played(watch, page(deployment("a", 1)), [b"<html>"])
+        assert "an event is not understood" in watch.health.fault
 
     def test_of_our_own_end_no_thread(self) -> None:
         def broken(_one: Scalable) -> int:

@@ -14,7 +14,7 @@ import trustme
 from forecaster.errors import StoreError
 from forecaster.publish.remote_write import RemoteWriter
 from forecaster.publish.settings import RemoteWriteSettings
-from tests.support.http_server import HttpRequest, Reply, Server
+from tests.support.http_server import DRIPPING, HttpRequest, Reply, Running, Server, dripping
 from tests.support.published import offered_cycle
 from tests.support.recommendations import NOON, ahead, recommendation, signal_view, workload_id
 from tests.unit.publish.test_remote_write_wire import WRITE_REQUEST
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 TAKEN = Reply(204)
 
 
-def writing(server: Server, **settings: object) -> RemoteWriter:
+def writing(server: Running, **settings: object) -> RemoteWriter:
     url = server.url.replace("localhost", "127.0.0.1") + "/api/v1/write"
     return RemoteWriter(RemoteWriteSettings.model_validate({"url": url, **settings}))
 
@@ -96,6 +96,28 @@ def test_what_was_not_taken_is_one_line_at_the_next_table(reply: Reply, why: str
         with pytest.raises(StoreError, match="remote write to ") as refused:
             writer.receive(offered_cycle())
         assert str(refused.value).endswith(why)
+        writer.close()
+
+
+@pytest.mark.parametrize("part", DRIPPING)
+def test_an_answer_byte_by_byte_holds_no_later_table(part: str) -> None:
+    with Running(dripping(*DRIPPING[part], pause=0.05), None) as server:
+        writer = writing(server, timeout_seconds=0.5)
+        writer.receive(offered_cycle(recommendation()))
+        writer.settle(3)
+        with pytest.raises(StoreError, match=r"remote write to .*(timed out|too long)"):
+            writer.receive(offered_cycle())
+        writer.close()
+
+
+def test_of_a_refusal_without_an_end_no_more_is_read_than_is_shown() -> None:
+    endless = ("HTTP/1.1 400 Bad\r\n\r\n" + "x" * (1 << 20), "x" * 200)
+    with Running(dripping(*endless, pause=0.05), None) as server:
+        writer = writing(server)
+        writer.receive(offered_cycle(recommendation()))
+        writer.settle(3)
+        with pytest.raises(StoreError, match="400 xxx"):
+            writer.receive(offered_cycle())
         writer.close()
 
 

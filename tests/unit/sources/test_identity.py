@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
+import time
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
@@ -17,7 +18,7 @@ from forecaster.sources.client import PrometheusClient
 from forecaster.sources.identity import BearerAuth, ExpiringValue, Keys, Renewed, SigV4, aws_keys, cloud_identity
 from forecaster.sources.settings import PrometheusSettings
 from forecaster.sources.wire import Denied, at_instant
-from tests.support.http_server import Reply, Server, page, vector
+from tests.support.http_server import DRIPPING, Reply, Running, Server, dripping, page, vector
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -252,6 +253,15 @@ def test_no_metadata_server_is_no_answer_and_names_its_address() -> None:
     auth = cloud_identity("gcp", "http://127.0.0.1:9", {"GCE_METADATA_HOST": "127.0.0.1:9"})
     with pytest.raises(SourceUnavailable, match=r"metadata server at http://127\.0\.0\.1:9"):
         post_query("http://127.0.0.1:9", auth)
+
+
+def test_a_token_that_comes_byte_by_byte_has_one_deadline() -> None:
+    with Running(dripping(*DRIPPING["body"], pause=0.05), None) as server:
+        auth = cloud_identity("gcp", server.url, {"GCE_METADATA_HOST": server.url.removeprefix("http://")})
+        began = time.monotonic()
+        with pytest.raises(SourceUnavailable):
+            post_query(server.url, auth)
+    assert time.monotonic() - began < 8.0
 
 
 REFUSALS = {"aws-sigv4": "aps:QueryMetrics", "azure": "Monitoring Data Reader", "gcp": "roles/monitoring.viewer"}
