@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 
 from forecaster.domain.decision import Reason
-from forecaster.domain.published import DEMAND_METRIC, FLOOR, METRICS, REPLICAS, own_metric
+from forecaster.domain.published import DEMAND_METRIC, FLOOR, KEDA_FORMULA, METRICS, REPLICAS, OwnMetric, own_metric
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -72,8 +72,9 @@ class MetricTarget(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
 
 def metric_readers(targets: Iterable[Target]) -> tuple[MetricTarget, ...]:
-    """Return the targets of an HPA that read one of our metrics."""
-    named = ((own_metric(target.metric), target) for target in targets)
+    """Return the targets of an HPA that read one of our metrics, and that of a formula of KEDA, which may do so."""
+    formula = OwnMetric(KEDA_FORMULA)
+    named = ((formula if target.metric == KEDA_FORMULA else own_metric(target.metric), target) for target in targets)
     return tuple(
         MetricTarget(own.metric, target.type.value, target.value, own.signal or target.signal)
         for own, target in named
@@ -83,8 +84,7 @@ def metric_readers(targets: Iterable[Target]) -> tuple[MetricTarget, ...]:
 
 def encoded_readers(targets: Iterable[Target]) -> bytes:
     """Encode the targets of an HPA that read one of our metrics, as in the table; empty where there are none."""
-    readers = metric_readers(targets)
-    return msgspec.json.encode(readers) if readers else b""
+    return msgspec.json.encode(readers) if (readers := metric_readers(targets)) else b""
 
 
 class WorkloadOffer(msgspec.Struct, frozen=True, array_like=True):
@@ -238,8 +238,8 @@ def _demand(offer: WorkloadOffer, signal: str) -> OfferedNumber | NotNamed | Non
 
 def _reader(offer: WorkloadOffer, metric: str, signal: str, target: float) -> MetricReader | NotNamed | None:
     """Return the reader that keeps its count; two different targets of a metric leave open which one asks."""
-    if target > 0:
-        return MetricReader(target)
+    if target > 0:  # in a formula like `ours + other` a kept count would grow at each sync, up to the maximum
+        return None if any(consumer.metric == KEDA_FORMULA for consumer in offer.consumers) else MetricReader(target)
     readers = {
         MetricReader(consumer.target, consumer.type == PER_REPLICA)
         for consumer in offer.consumers

@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from forecaster.app.child import ServingProcess
+from forecaster.domain.workload import Target, TargetType
 from forecaster.serving.options import Address, SecureOptions, ServingOptions
 from tests.support.control_plane.binaries import why_not
 from tests.support.control_plane.deployed import ROOT
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from tests.support.control_plane.plane import ControlPlane
 
 pytestmark = pytest.mark.slow
+HPA = "HorizontalPodAutoscaler"
 
 
 @pytest.fixture(scope="module")
@@ -162,6 +164,30 @@ def test_a_trigger_with_a_fault_falls_back_and_stops_no_other(
     wait_until(lambda: is_true(keda.api, namespace, "Fallback"), goal="the fallback")
     wait_until(lambda: desired(keda.api, namespace) == 8, goal="the replicas of the other trigger")
     assert "trigger target: say what one replica carries" in keda.programs.log("keda-operator").read_text()
+
+
+def test_the_sum_of_a_formula_does_not_grow_while_our_part_is_not_known(
+    keda: ControlPlane, scaler: ScalerProcess, client: KeyPair, table: Path, namespace: str
+) -> None:
+    """A kept count in a sum would be more than there are at every sync, up to the maximum of the ScaledObject."""
+    at = datetime.now(UTC)
+    formula = Target("composite-metric", TargetType.AVERAGE_VALUE, 1.0)
+    row = recommendation(workload_id(namespace=namespace), at=at, now=2, replicas=None)
+    publish(table, replace(row, signals=(), targets=(formula,)), at=at, mode="publish")
+    keda.api.create(secret(keda, client), namespace)
+    keda.api.create(deployment("web", 2), namespace)
+    authentication, scaled = example(scaler, namespace)
+    del scaled["spec"]["fallback"]
+    scaled["spec"]["triggers"] = [scaled["spec"]["triggers"][0] | {"name": "ours"}, EVERY_MINUTE_TWO | {"name": "two"}]
+    scaled["spec"]["advanced"] = {"scalingModifiers": {"formula": "ours / 100 + two", "target": "1"}}
+    apply(keda, [authentication, scaled])
+    name, failed = "keda-hpa-web", "FailedGetExternalMetric"
+    wait_until(lambda: keda.api.has(HPA, name, namespace), goal="the HPA of KEDA")
+    wait_until(
+        lambda: keda.api.condition(HPA, name, "ScalingActive", namespace).get("reason") == failed,
+        goal="an HPA that holds",
+    )
+    assert desired(keda.api, namespace) == 2
 
 
 def test_its_metrics_api_trigger_reads_our_json_with_a_token(keda: ControlPlane, table: Path, namespace: str) -> None:

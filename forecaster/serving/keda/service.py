@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import grpc
 from google.protobuf.message import DecodeError, Message
 
-from forecaster.domain.published import COUNTS, DEMAND_METRIC, KEDA_PREFIX, METRICS
+from forecaster.domain.published import COUNTS, DEMAND_METRIC, KEDA_FORMULA, KEDA_PREFIX, METRICS
 from forecaster.domain.quantity import QuantityError, parse_quantity
 from forecaster.publish.values import HOLD, NEUTRAL, PER_REPLICA, NotKnown, NotNamed, OfferedValue, current_count
 from forecaster.serving.answers import MetricRequest, NotThere, answer, entry_of, moment_at
@@ -230,8 +230,8 @@ class TriggerValues:
             return NotNamed(f"trigger signal {request.signal[:64]!r}: use {', '.join(table.meta.measured)}")
         moment = moment_at(table, self._clock(), self._stale_after)
         value, offer = answer(table, request, moment), _offer(table, request)
-        named = (request.metric, request.signal)
-        readers = [each for each in offer.consumers if (each.metric, each.signal) == named] if offer else []
+        named = {(request.metric, request.signal), (KEDA_FORMULA, "")}
+        readers = [each for each in offer.consumers if (each.metric, each.signal) in named] if offer else []
         if any(reader.type != PER_REPLICA for reader in readers):
             return NotNamed("trigger metricType: Value says nothing about one replica; use AverageValue")
         count = None if offer is None or isinstance(value, OfferedValue) else current_count(offer, moment)

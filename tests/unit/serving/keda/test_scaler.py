@@ -134,6 +134,13 @@ class TestNothingKnown:
         assert isinstance(offered, OfferedValue)
         assert (offered.value, values.active(REQUESTS, offered)) == (0.0, False)
 
+    @pytest.mark.parametrize("now", [4, 0])
+    def test_a_formula_of_keda_gets_no_count_as_if_it_were_load(self, tmp_path: Path, now: int) -> None:
+        """With `ours + other` a kept count would grow at each sync; at zero nothing is kept that could grow."""
+        formula = Target("composite-metric", TargetType.AVERAGE_VALUE, 1.0)
+        offered = self.asleep(tmp_path, replicas_now=now, targets=(formula,)).value(REQUESTS)
+        assert isinstance(offered, NotKnown if now else OfferedValue)
+
     def test_a_table_that_is_old_knows_no_count_to_keep(self, tmp_path: Path) -> None:
         values = self.asleep(tmp_path)
         values._clock = lambda: NOON + timedelta(hours=1)  # noqa: SLF001
