@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ssl
 import time
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -89,20 +91,25 @@ class BenefitMetrics(Collector):
 
 
 class CertificateMetrics(Collector):
-    """End of the secure port's certificate as a metric; absent while its file cannot be read."""
+    """Ends of the certificates that our ports show: of the last pair of files that fits, absent before the first."""
 
-    def __init__(self, file: Path) -> None:
-        self._file = file
+    def __init__(self, files: Mapping[str, tuple[Path, Path]]) -> None:
+        self._files = files
+        self._ends: dict[str, float] = {}
 
     def collect(self) -> Iterator[Metric]:
-        """Yield the metric of the file as it is now."""
+        """Yield the metric by the files as they are now; a port keeps its certificate while they cannot be used."""
         from forecaster.certificates.issue import end_of  # noqa: PLC0415  only beside a secure port
 
-        name, text = "forecaster_certificate_end_timestamp_seconds", "When the certificate of the secure port ends."
-        try:
-            yield GaugeMetricFamily(name, text, end_of(self._file.read_text(encoding="utf-8")).timestamp())
-        except (OSError, ValueError):
-            yield GaugeMetricFamily(name, text)
+        name, text = "forecaster_certificate_end_timestamp_seconds", "When the certificate that a port shows ends."
+        family = GaugeMetricFamily(name, text, labels=["port"])
+        for port, (certificate, key) in self._files.items():
+            with suppress(OSError, ValueError):
+                ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(certificate, key)
+                self._ends[port] = end_of(certificate.read_text(encoding="utf-8")).timestamp()
+        for port, end in self._ends.items():
+            family.add_metric([port], end)
+        yield family
 
 
 class EffectMetrics:

@@ -12,7 +12,7 @@ from forecaster.errors import SourceError
 from forecaster.sources.queries import ERROR_SIGNAL_PREFIX
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from forecaster.actuators.writes import AuditLog
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
     from forecaster.ports import Source
     from forecaster.sources.live import LiveCluster
-    from forecaster.sources.live_objects import LivePod, LiveWorkload
+    from forecaster.sources.live_objects import LivePod
 
 BLINK_SECONDS = 60.0
 """A pod that is not ready for less has failed a probe; it still counts."""
@@ -54,7 +54,8 @@ class WorkloadHealth:
             ready=sum(serves(pod, now.timestamp()) for pod in own_pods),
             restarted=sum(has_restarted(pod, since.timestamp()) for pod in own_pods),
             failing=sum(fails(pod, now.timestamp()) for pod in own_pods),
-            release=release_of(workload, own_pods),
+            # The revision of a StatefulSet, else the owners of its pods.
+            release=workload.revision or ", ".join(sorted({pod.owner.name for pod in own_pods})),
             errors=errors,
             limit=limit,
         )
@@ -96,8 +97,3 @@ def fails(pod: LivePod, now: float) -> bool:
 def has_restarted(pod: LivePod, since: float) -> bool:
     """Whether a container of the pod restarted since an instant; more than once if the pod is younger."""
     return pod.restarted >= since and pod.restarts > (1 if pod.created >= since else 0)
-
-
-def release_of(workload: LiveWorkload, pods: Iterable[LivePod]) -> str:
-    """Return the identity of a workload's release: the revision of a StatefulSet, else the owners of its pods."""
-    return workload.revision or ", ".join(sorted({pod.owner.name for pod in pods}))

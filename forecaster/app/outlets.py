@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from forecaster.forecasting.peaks import Paths
     from forecaster.publish.decision_history import DecisionHistory
     from forecaster.publish.publisher import OfferedCycle, OfferReceiver
-    from forecaster.serving.settings import ServingSettings, UpstreamSettings
+    from forecaster.serving.settings import ServingSettings
     from forecaster.store.history import HistoryStore
     from forecaster.vertical.admission.cluster import Cluster
 
@@ -80,12 +80,14 @@ def serving_options(
     latest week, `new_pods` the file with sizes of new pods.
     """
     stale_after, secure = given.stale_after, given.secure
+    adapter = urlsplit(secure.upstream.server)
+    trusted = str(secure.upstream.ca_file), str(secure.upstream.token_file)
     secured = SecureOptions(
         certificate=str(secure.certificate_file),
         key=str(secure.key_file),
         kubeconfig=str(secure.kubeconfig or ""),
         service=secure.service,
-        upstream=upstream_adapter(secure.upstream) if secure.upstream.server else None,
+        upstream=UpstreamOptions(adapter.hostname or "", adapter.port or 443, *trusted) if adapter.hostname else None,
         lease=lease,
         certified_reviews=secure.certified_reviews,
     )
@@ -100,12 +102,6 @@ def serving_options(
         zone=given.holidays.zone,
         countries=given.holidays.countries,
     )
-
-
-def upstream_adapter(given: UpstreamSettings) -> UpstreamOptions:
-    """Return the upstream adapter as an option of the serving process."""
-    address = urlsplit(given.server)
-    return UpstreamOptions(address.hostname or "", address.port or 443, str(given.ca_file), str(given.token_file))
 
 
 def start_scaler(settings: Settings, directory: Path, log: telemetry.Log, parts: ExitStack) -> None:

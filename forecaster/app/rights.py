@@ -74,12 +74,6 @@ class TriggeredObject(Wire, frozen=True):
     spec: TriggersSpec = TriggersSpec()
 
 
-def triggered_by(client: ApiClient, service: str) -> list[TriggeredObject]:
-    """Return the ScaledObjects of the cluster that read our numbers. Raises ApiError."""
-    scaled_objects = listed(client, SCALED_OBJECTS, TriggeredObject, limit=PAGE_ITEMS)
-    return [scaled for scaled in scaled_objects if any(trigger.reads(service) for trigger in scaled.spec.triggers)]
-
-
 def _unguarded(scaled_object: TriggeredObject, service: str) -> str:
     """Say what leaves a ScaledObject that reads our numbers without a fallback; empty where it has one."""
     name = f"ScaledObject {scaled_object.metadata.namespace}/{scaled_object.metadata.name}"
@@ -126,7 +120,8 @@ def fallback_checks(settings: Settings) -> list[Check]:
         return []
     try:
         with closing(client.configured()) as connected:
-            users = triggered_by(connected, service)
+            scaled = listed(connected, SCALED_OBJECTS, TriggeredObject, limit=PAGE_ITEMS)
+            users = [each for each in scaled if any(trigger.reads(service) for trigger in each.spec.triggers)]
     except ForecasterError:
         return []
     if faults := [why for user in users if (why := _unguarded(user, service))]:

@@ -388,8 +388,12 @@ def watch(
         metrics.watch_history(totals, history.missing)
     if live:
         metrics.register(LiveMetrics(live.watches, lambda: live.source.misread))
-    if settings.serving.secure.enabled and settings.serving.secure.certificate_file:
-        metrics.register(CertificateMetrics(settings.serving.secure.certificate_file))
+    secure, keda = settings.serving.secure, settings.keda
+    ports = {"secure": (secure.enabled, secure.certificate_file, secure.key_file)}
+    ports["keda"] = (keda.enabled, keda.certificate_file, keda.key_file)
+    metrics.register(
+        CertificateMetrics({port: (file, key) for port, (on, file, key) in ports.items() if on and file and key})
+    )
     statuses, of_policies = writers.statuses, writers.policy_statuses
     if statuses and of_policies:
         metrics.register(StatusMetrics(lambda: statuses.sender.outcomes + of_policies.sender.outcomes))

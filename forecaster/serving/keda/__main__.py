@@ -17,6 +17,7 @@ import grpc.aio
 import uvloop
 
 from forecaster.publish.reader import TableReader, watching
+from forecaster.serving.audit import Audit
 from forecaster.serving.keda.service import ScalerService, TriggerValues
 from forecaster.serving.options import Address, address_argument
 
@@ -71,7 +72,7 @@ class ScalerCertificates:
     """The loaded certificates, and whether the files have changed since."""
 
     def __init__(self, files: CertificateFiles) -> None:
-        self._files = files
+        self._files, self._audit = files, Audit()
         self._stamp = self._stamp_now()
         self._loaded = _read(files)
 
@@ -91,13 +92,12 @@ class ScalerCertificates:
             stamp = self._stamp_now()
             if stamp != self._stamp:
                 self._loaded, self._stamp = _read(self._files), stamp
-        except (OSError, ssl.SSLError):
-            pass  # half of a rotation: the next handshake looks again
+        except OSError as error:  # TLS errors, too; after half of a rotation the next handshake looks again
+            self._audit.note("certificate_not_used", why=f"KEDA's scaler: {error.strerror or error}")
         return self._loaded
 
     def _stamp_now(self) -> tuple[tuple[int, int], ...]:
-        statuses = [path.stat() for path in self._files if path is not None]
-        return tuple((status.st_ino, status.st_mtime_ns) for status in statuses)
+        return tuple((status.st_ino, status.st_mtime_ns) for status in (path.stat() for path in self._files if path))
 
 
 def _read(files: CertificateFiles) -> grpc.ServerCertificateConfiguration:

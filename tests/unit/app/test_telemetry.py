@@ -239,12 +239,21 @@ def test_outcomes_are_counted_by_actuator_with_their_reason_and_a_brake_is_shown
     assert 'forecaster_actuator_braked{actuator="scale"} 1.0' in recorded(report(effected={"scale": effect}))
 
 
-def test_the_end_of_the_certificate_is_read_from_its_file_and_absent_without_it(tmp_path: Path) -> None:
-    file, metrics = tmp_path / "tls.crt", Metrics("1")
-    metrics.register(CertificateMetrics(file))
-    assert value_of(metrics, "forecaster_certificate_end_timestamp_seconds") is None
-    file.write_text(issue(["web.shop.svc"], NOON, timedelta(days=90)).certificate)
-    assert value_of(metrics, "forecaster_certificate_end_timestamp_seconds") == (NOON + timedelta(days=90)).timestamp()
+def test_the_end_of_a_certificate_is_that_of_the_last_pair_that_a_port_could_use(tmp_path: Path) -> None:
+    certificate, key, metrics = tmp_path / "tls.crt", tmp_path / "tls.key", Metrics("1")
+    metrics.register(CertificateMetrics({"keda": (certificate, key)}))
+    name = 'forecaster_certificate_end_timestamp_seconds{port="keda"}'
+    assert value_of(metrics, name) is None
+    used, later = (issue(["web.shop.svc"], NOON, timedelta(days=days)) for days in (90, 180))
+    certificate.write_text(used.certificate)
+    key.write_text(used.key)
+    assert value_of(metrics, name) == (NOON + timedelta(days=90)).timestamp()
+    certificate.write_text(later.certificate)
+    assert value_of(metrics, name) == (NOON + timedelta(days=90)).timestamp(), "its key is another one's"
+    key.write_text(later.key)
+    assert value_of(metrics, name) == (NOON + timedelta(days=180)).timestamp()
+    certificate.unlink()
+    assert value_of(metrics, name) == (NOON + timedelta(days=180)).timestamp()
 
 
 def value_of(metrics: Metrics, name: str) -> float | None:

@@ -206,12 +206,13 @@ class TestWhoMayAsk:
         with guarded.channel(authority, client) as channel:
             assert ask(channel, "IsActive", reference()).result
 
-    def test_half_of_a_rotation_changes_nothing(self, guarded: ScalerProcess, authority: Authority) -> None:
+    def test_half_of_a_rotation_is_written_down_alone(self, guarded: ScalerProcess, authority: Authority) -> None:
         client = authority.issue("client", common_name="keda-operator")
         before = shown_by(guarded, authority, client)
         pair = KeyPair(authority.certificate.with_name("server.crt"), authority.certificate.with_name("server.key"))
         pair.key.write_bytes(authority.issue("other", "localhost").key.read_bytes())
         assert shown_by(guarded, authority, client) == before
+        assert '"event":"certificate_not_used"' in guarded.log.read_text()
 
 
 def shown_by(scaler: ScalerProcess, authority: Authority, client: KeyPair) -> bytes:
