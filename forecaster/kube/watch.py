@@ -223,14 +223,14 @@ class Watch(Generic[T, V]):
         if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE and self.progress.page > 1:
             self.progress.smaller()
             return 0.0
-        followed = not self.progress.listing
+        continued = self.progress.begun or not self.progress.listing
         never = TOO_LARGE in fault and self._failures >= 1  # once it may be a server that is behind another one
         if never or status == HTTPStatus.GONE or self._failures >= len(PAUSES):
             self.progress.restart()
         if self.progress.listing and not self.progress.begun:
             self._listed_keys = set()
             self.health.restarts += 1
-            self._anew += followed
+            self._anew += continued
         self.health.fault, self.health.refused = fault, status in REFUSED_STATUS
         self.health.absent = status == HTTPStatus.NOT_FOUND
         step = min(max(self._failures, self._anew - 1), len(PAUSES) - 1)

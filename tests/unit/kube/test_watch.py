@@ -313,6 +313,13 @@ class TestFailures:
         waits = [stepped(watch, server) for _ in answers]
         assert waits[-1] == PAUSES[-1] / 2
 
+    def test_a_list_whose_next_page_always_expires_is_begun_anew_less_and_less(self) -> None:
+        watch = counts()
+        answers = [page(deployment("a", 1), more="x"), refusal(410, "the provided continue parameter is too old")] * 9
+        server = ScriptedServer.of(*answers)
+        waits = [stepped(watch, server) for _ in answers]
+        assert waits[-1] == PAUSES[-1] / 2
+
     def test_a_line_without_an_end_ends_with_its_watch(self) -> None:
         clock = Clock()
         watch = counts(clock=clock)
