@@ -51,10 +51,13 @@ class TimedConnection(HTTPConnection):
     """End of the time for the present answer, by the monotonic clock; of a stream there is none."""
     slowest = inf
     """Bytes that prolong this time by a second."""
+    receiving: socket.socket | None = None
+    """Socket of the present answer; `sock` is None by then where the server says that it will close it."""
 
     def response_class(self, sock: socket.socket, **more: Any) -> HTTPResponse:  # type: ignore[override]
         """Return the answer that is about to come."""
         answer: Any = HTTPResponse(sock, **more)
+        self.receiving = sock
         self.until = monotonic() + (self.timeout or inf)
         answer.fp.raw.readinto = partial(self._read, answer.fp.raw.readinto, sock)
         return answer  # type: ignore[no-any-return]
@@ -201,8 +204,8 @@ def _proxied(proxy: str, options: dict[str, Any]) -> ProxyManager:
     return ProxyManager(proxy, proxy_headers=make_headers(proxy_basic_auth=login), **options)
 
 
-def _shut_down(connection: HTTPSConnection) -> None:
+def _shut_down(connection: TimedConnection) -> None:
     """Wake the thread that waits on a connection; closing the descriptor under it would not."""
     with suppress(OSError):
-        if connection.sock is not None:
-            socket.socket.shutdown(connection.sock, socket.SHUT_RDWR)
+        if (sock := connection.sock or connection.receiving) is not None:
+            socket.socket.shutdown(sock, socket.SHUT_RDWR)

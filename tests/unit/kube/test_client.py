@@ -485,6 +485,26 @@ def test_closing_ends_requests_under_way_also_those_from_before_the_configuratio
     cluster.held.set()
 
 
+@pytest.mark.parametrize("close", ["", "Connection: close\r\n"], ids=["kept", "closed after it"])
+def test_closing_ends_a_stream_also_one_whose_connection_the_server_will_close(cluster: Cluster, close: str) -> None:
+    """A proxy in front of the API server may say so; each watch then kept a service that stops for five seconds."""
+    begin = f"HTTP/1.1 200 OK\r\n{close}Transfer-Encoding: chunked\r\n\r\n"
+    heard, ended = threading.Event(), threading.Event()
+
+    def follow() -> None:
+        with contextlib.suppress(UnreachableError), client.stream(RawRequest("GET", "/x"), PATIENCE) as answer:
+            heard.set()
+            list(answer)
+        ended.set()
+
+    with Running(dripping(begin, "2", pause=2 * PATIENCE), cluster.tls(), lazy=True) as server:
+        client = ApiClient(partial(msgspec.structs.replace, cluster.source(), server=server.url))
+        threading.Thread(target=follow, daemon=True).start()
+        assert heard.wait(PATIENCE)
+        client.close()
+        assert ended.wait(3.0)
+
+
 def test_an_event_loop_goes_on_while_an_answer_is_waited_for() -> None:
     async def ask(client: AsyncApiClient) -> int:
         ticks = 0
