@@ -1,11 +1,10 @@
 """Score series whose publisher no network has seen: `python -m benchmarks.left_out`.
 
 The families of benchmarks/traces are left out of the training of the near networks in three parts, with all that is of
-the same publishers in the folders of --more, and the default model, and its prior alone, are then scored on them as in
-`./dev bench`: an hour ahead and ten minutes ahead. The networks are of the size that ships, but one instead of two, and
-learn from a share of the origins for fewer epochs, so that all three take some minutes of one core. With --similar they
-see similar moments and `analog` is scored in place of the default. With --peaks far networks are trained, too, and the
-share of peaks of minutes below their quantiles is printed.
+the same publishers in the folders of --more, and the default model, its prior alone and `analog` are then scored on
+them as in `./dev bench`: an hour ahead and ten minutes ahead. The networks are of the size that ships, but one of each
+kind, and learn from a share of the origins for fewer epochs. With --peaks far networks are trained, too, and the share
+of peaks of minutes below the default's quantiles is printed.
 """
 
 from __future__ import annotations
@@ -42,11 +41,11 @@ PARTS = (
 )
 AHEAD = {"ten minutes": 0, "an hour": 1}
 """Tasks of the bench by the name of their column."""
-METHODS = {
-    False: {"adaptive": "default", "prior": "prior alone"},
-    True: {"analog": "analog", "prior(similar=True)": "prior alone"},
-}
-"""Models that are scored, by whether networks see similar moments."""
+METHODS = {"adaptive": "default", "prior": "prior alone", "analog": "analog"}
+"""Models that are scored by the name of their column."""
+PLAIN, SIMILAR = "prior.npz", "similar.npz"
+NEAR = ((PLAIN, "near"), (SIMILAR, "near"))
+"""File and reach of the networks that are trained anew: those of the second file see similar moments."""
 SCORE = """
 from benchmarks.bench.accuracy import TASKS, accuracy
 accuracy(TASKS[{task}], {models}, families={families}).to_csv({path!r})
@@ -63,7 +62,6 @@ def main() -> None:
     arguments.add_argument("--more", type=Path, nargs="*", default=[], help="folders of series for training only")
     arguments.add_argument("--share", type=float, default=0.25, help="of the origins the shipped networks saw")
     arguments.add_argument("--epochs", type=int, default=8)
-    arguments.add_argument("--similar", action="store_true", help="networks that see similar moments")
     arguments.add_argument(
         "--peaks", action="store_true", help="peaks of minutes, too, of series recorded by the minute"
     )
@@ -71,17 +69,15 @@ def main() -> None:
     given = arguments.parse_args()
     tables = []
     for part in (PARTS[i] for i in given.parts):
-        reaches = ("near", "far") if given.peaks else ("near",)
-        reads_similar = {"near": given.similar, "far": True}
         series = series_without(given.more, part)
         with threadpool_limits(1):
             networks = {
-                reach: trained(series, reach, given.share, Recipe(epochs=given.epochs), similar=reads_similar[reach])
-                for reach in reaches
+                (file, reach): trained(series, reach, given.share, Recipe(epochs=given.epochs), similar=file == SIMILAR)
+                for file, reach in (*NEAR, *([(SIMILAR, "far")] if given.peaks else []))
             }
-        tables.append(scored(part, networks, similar=given.similar))
-        print(figures(", ".join(part), tables[-1], METHODS[given.similar]), flush=True)
-    print(figures("All of them", pd.concat(tables), METHODS[given.similar]))
+        tables.append(scored(part, networks))
+        print(figures(", ".join(part), tables[-1]), flush=True)
+    print(figures("All of them", pd.concat(tables)))
 
 
 def series_without(more: Sequence[Path], families: tuple[str, ...]) -> list[Recorded]:
@@ -97,7 +93,7 @@ def trained(series: list[Recorded], reach: str, share: float, recipe: Recipe, *,
     return train(joined([part for each in chosen for part in shown(each, reach, rng, similar=similar)]), recipe)
 
 
-def scored(part: tuple[str, ...], networks: Mapping[str, Network], *, similar: bool) -> pd.DataFrame:
+def scored(part: tuple[str, ...], networks: Mapping[tuple[str, str], Network]) -> pd.DataFrame:
     """Rows of the bench (model, family, series, loss, ahead) of a copy of this tree with these networks only.
 
     Where far networks were trained, peaks of minutes are printed.
@@ -107,15 +103,15 @@ def scored(part: tuple[str, ...], networks: Mapping[str, Network], *, similar: b
         shutil.copytree(HERE / "models", tree / "models")
         for name in ("benchmarks", "forecaster"):
             (tree / name).symlink_to(HERE / name)
-        for reach, network in networks.items():
-            put(tree / "models" / ("similar.npz" if similar or reach == "far" else "prior.npz"), reach, network)
+        for (file, reach), network in networks.items():
+            put(tree / "models" / file, reach, network)
         tables = []
         for ahead, task in AHEAD.items():
-            code = SCORE.format(task=task, models=(REFERENCE, *METHODS[similar]), families=part, path=path)
+            code = SCORE.format(task=task, models=(REFERENCE, *METHODS), families=part, path=path)
             subprocess.run([sys.executable, "-c", code], check=True, cwd=tree)
             tables.append(pd.read_csv(path).assign(ahead=ahead))
-        if "far" in networks and by_the_minute(part):
-            code = PEAKS.format(families=part, model=next(iter(METHODS[similar])))
+        if (SIMILAR, "far") in networks and by_the_minute(part):
+            code = PEAKS.format(families=part, model=next(iter(METHODS)))
             subprocess.run([sys.executable, "-c", code], check=True, cwd=tree)
         return pd.concat(tables)
 
@@ -127,10 +123,10 @@ def put(path: Path, reach: str, network: Network) -> None:
     np.savez_compressed(path, **shipped, **{f"{reach}/0/{name}": values for name, values in network._asdict().items()})
 
 
-def figures(title: str, rows: pd.DataFrame, methods: Mapping[str, str]) -> Table:
+def figures(title: str, rows: pd.DataFrame) -> Table:
     """By family, and over all, the geometric mean over series of the loss relative to the same time yesterday."""
-    columns = [(ahead, model) for ahead in AHEAD for model in methods]
-    table = Table(title, ("family", *(f"{ahead}, {methods[model]}" for ahead, model in columns)))
+    columns = [(ahead, model) for ahead in AHEAD for model in METHODS]
+    table = Table(title, ("family", *(f"{ahead}, {METHODS[model]}" for ahead, model in columns)))
     for family, own in [*rows.groupby("family"), ("all", rows)]:
         losses = own.pivot_table(index="series", columns=["ahead", "model"], values="loss")
         table.add(str(family), *(f"{_ratio(losses[ahead], model):.3f}" for ahead, model in columns))

@@ -68,7 +68,7 @@ class Adaptive:
     Attributes:
         replays: origins replayed per series when fitting; the cost of a fit.
         ridge: the spec of the ridge.
-        similar: whether the prior reads what followed similar moments of the series' own past for near windows, too.
+        similar: whether the prior reads what followed similar moments of the past for the next quarter of an hour, too.
     """
 
     replays: int = 64

@@ -199,7 +199,7 @@ def replayed(
     The ridge has learned from these days, so it is judged a little too well. It is judged as it forecasts, within reach
     of the prior; its forecasts before a shift of level are not comparable.
     """
-    views = views_at(past.values, origins, windows, past.day, similar=similar, members=1)
+    views = views_at(past.values, origins, windows, past.day, similar=similar, replayed=True)
     prior = views.in_units()
     unit = np.where(past.unit > 0, past.unit, 1.0)[:, None, None, None]
     ridge = ridge_peaks_at(past.level, learned.equations, origins, windows, TRAINING_LEVELS)

@@ -2,8 +2,8 @@
 
 `prior.npz` holds plain arrays only; `python -m benchmarks.train_prior` makes it again. It has seen the first 60 % of
 each recorded series and no unit, name or clock: only shapes. `similar.npz` holds networks of the same kind that are
-told, beside all that, what followed on similar moments of the series' own past (`similar.py`): all far ones, and the
-near ones of the model `analog`.
+told, beside all that, what followed on similar moments of the series' own past (`similar.py`). They forecast windows
+that end later than in a quarter of an hour, and all windows of the model `analog`.
 
 Each is a small network in plain numpy, from a situation and a window ahead to quantiles:
 
@@ -102,6 +102,9 @@ def leaky(value: Floats) -> Floats:
 
 # The near networks know windows that end within fifteen steps, the far ones within a day: few cycles ask for those.
 NEAR_BINS = 15
+# Windows that end within a quarter of an hour are forecast by the networks that look for no similar moments, in half of
+# the time: each cycle asks for these, and there they served better live.
+QUARTERS = 96
 # Fewer bins than this have no shape; series younger than eight days are looked at in groups of about the same age.
 MIN_BINS, GROWN_DAYS, AGE_RATIO = 3, 8, 1.08
 # Series looked at together: enough that calls on arrays cost little, few enough that memory stays bounded.
@@ -131,7 +134,7 @@ class Prior:
     Steps and windows may reach a day ahead.
 
     Attributes:
-        similar: whether near windows, too, are forecast by the networks that read what followed similar moments.
+        similar: whether the next quarter of an hour, too, is forecast by the networks that read similar moments.
     """
 
     similar: bool = False
@@ -183,21 +186,36 @@ def views_at(
     day: int,
     *,
     similar: bool = False,
-    members: int | None = None,
+    replayed: bool = False,
 ) -> Views:
-    """The prior's view of windows ahead of origins of gapless values [series, time]; by default that of all members.
+    """The prior's view of windows ahead of origins of gapless values [series, time].
 
-    `similar` asks the networks that were trained with similar moments for near windows, too.
+    `similar` asks the networks that read similar moments for the next quarter of an hour, too. Many origins are
+    `replayed` by one network of each kind, near windows by one that looks for no similar moments: their errors are
+    alike, and so a fit costs little.
     """
     situation = situation_at(values, origins, day)
+    soon = 0 if similar else NEAR_BINS if replayed else day // QUARTERS
     near = max(window.last for window in windows) <= NEAR_BINS
-    similar = similar or not near
-    context, features = inputs(situation, windows, NEAR_BINS if near else day, similar=similar)
+    squashed = np.empty((*situation.level.shape, len(windows), len(TRAINING_LEVELS)))
+    for later in (False, True):
+        at = [place for place, window in enumerate(windows) if (not near or window.last > soon) == later]
+        if at:
+            averaged = networks(similar=later)["near" if near else "far"][: 1 if replayed else None]
+            part = [windows[place] for place in at]
+            squashed[:, :, at] = _mean(averaged, situation, part, NEAR_BINS if near else day, similar=later)
+    return Views(situation, squashed)
+
+
+def _mean(
+    averaged: Sequence[Network], situation: OriginSituation, windows: Sequence[StepWindow], ahead: int, *, similar: bool
+) -> Floats:
+    """[series, origin, window, level] mean of the networks."""
+    context, features = inputs(situation, windows, ahead, similar=similar)
     context = context.reshape(-1, context.shape[-1])
     flat = features.reshape(len(context), *features.shape[2:])
-    averaged = networks(similar=similar)["near" if near else "far"][:members]
     mean = np.mean([quantiles(network, context, flat) for network in averaged], axis=0, dtype=np.float64)
-    return Views(situation, mean.reshape(*situation.level.shape, len(windows), len(TRAINING_LEVELS)))
+    return np.asarray(mean.reshape(*situation.level.shape, len(windows), -1))
 
 
 def inputs(

@@ -1,10 +1,13 @@
 """Similar moments: what followed on them is told where there was enough to choose from, and only what was known."""
 
+from datetime import timedelta
+
 import numpy as np
 import pytest
 
 from benchmarks.switching import switching
 from models import StepWindow, create
+from models.prior import NEAR_BINS
 from models.similar import NEAREST, followed, similar_moments
 from models.situation import situation_at
 from tests.support.panels import FIVE_MINUTES, panel
@@ -57,3 +60,18 @@ def test_load_that_switches_is_forecast_better_than_by_the_default() -> None:
             of_origins.append(np.abs(came - forecast) * np.where(came > forecast, RANKS, 1 - RANKS))
     ratio = np.mean(lost["analog"], axis=(0, 2, 3)) / np.mean(lost["adaptive"], axis=(0, 2, 3))
     assert np.exp(np.log(ratio).mean()) < 0.97
+
+
+@pytest.mark.parametrize(("minutes_of_step", "soon"), [(1, 15), (5, 3), (15, 1)])
+def test_windows_that_end_after_a_quarter_of_an_hour_know_similar_moments_in_every_model(
+    minutes_of_step: int, soon: int
+) -> None:
+    history = panel(*RESTLESS, step=timedelta(minutes=minutes_of_step))
+    plain, alike = (create(spec).fit(history) for spec in ("prior", "prior(similar=True)"))
+    path, told = (fitted.forecast(NEAR_BINS, (0.5, 0.9)).values for fitted in (plain, alike))
+    same = (path == told).all(axis=(0, 1))
+    assert same.tolist() == [step > soon for step in range(1, NEAR_BINS + 1)]
+    for window in (StepWindow(1, soon), StepWindow(soon, soon + 1)):
+        peaks = [fitted.forecast_peak(window, (0.9,)).values for fitted in (plain, alike)]
+        assert (peaks[0] == peaks[1]).all() == (window.last > soon)
+    np.testing.assert_allclose(plain.forecast(1, (0.5, 0.9)).values[..., 0], path[..., 0])
