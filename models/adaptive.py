@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 from zlib import crc32
@@ -29,7 +28,7 @@ from .experts import (
 from .fitted import FittedRule
 from .forecast import StepWindow
 from .panel import DAY, Floats, Panel
-from .prior import GROWN_DAYS, NEAR_BINS, TRAINING_LEVELS, Prior, alike, answers
+from .prior import GROWN_DAYS, TRAINING_LEVELS, Prior, alike, answers
 from .ridge import Ridge
 from .shift import levelled, shifts
 from .spread import read_table
@@ -136,16 +135,13 @@ class Adaptive:
     def several_peaks(
         self, history: Panel, learned: AdaptiveState, windows: Sequence[StepWindow], levels: Sequence[float]
     ) -> list[Floats]:
-        """Return peaks of several windows; near and far windows use other networks, so each kind is computed apart."""
-        ridge = dict(zip(windows, self._ridge_peaks(history, learned.experts, windows), strict=True))
-        by_reach: dict[tuple[bool, bool], list[StepWindow]] = defaultdict(list)
-        for window in windows:
-            by_reach[window.last <= NEAR_BINS, window.last <= self.reach(history)].append(window)
-        peaks: dict[StepWindow, Floats] = {}
-        for far_alike in by_reach.values():
-            own = np.stack([ridge[window] for window in far_alike], axis=2)
-            mixture = self._mixture(history, learned, far_alike, own, levels)
-            peaks |= {window: mixture[:, :, i] for i, window in enumerate(far_alike)}
+        """Return peaks of several windows; NaN for those that end beyond a day."""
+        known = [window for window in windows if window.last <= self.reach(history)]
+        peaks = {window: np.full((len(history), len(levels)), np.nan) for window in windows}
+        if known:
+            ridge = np.stack(self._ridge_peaks(history, learned.experts, known), axis=2)
+            mixture = self._mixture(history, learned, known, ridge, levels)
+            peaks |= {window: mixture[:, :, i] for i, window in enumerate(known)}
         return [peaks[window] for window in windows]
 
     def _ridge_peaks(self, history: Panel, experts: LearnedExperts, windows: Sequence[StepWindow]) -> list[Floats]:
@@ -165,7 +161,8 @@ class Adaptive:
         for windows, count in ((NEAR_WINDOWS, self.replays), (far_windows(past.day), self.replays // 2)):
             origins = origins_of(past.values.shape[1], windows, past.day, count)
             if len(origins):
-                for reach, alike_far in _by_reach(windows).items():
+                for reach in set(map(reach_of, windows)):
+                    alike_far = [window for window in windows if reach_of(window) == reach]
                     experts.spread[rows, reach] = change_of_periods(past, origins, alike_far)
                 self._learn(losses, experts.of(rows), rows, past, origins, windows)
 
@@ -220,13 +217,6 @@ def _pasts(panel: Panel, level: Panel, experts: LearnedExperts) -> Iterator[tupl
         known = values.shape[1]
         at_level = filled(level.values[rows, panel.length - known :])
         yield rows, Past(values, unit, at_level, since[rows] - (panel.length - known), panel.bins(DAY))
-
-
-def _by_reach(windows: Sequence[StepWindow]) -> dict[int, list[StepWindow]]:
-    by_reach: dict[int, list[StepWindow]] = defaultdict(list)
-    for window in windows:
-        by_reach[reach_of(window)].append(window)
-    return by_reach
 
 
 def _ago(history: Panel, windows: Sequence[StepWindow], bins: int) -> Floats:

@@ -188,7 +188,7 @@ def views_at(
     similar: bool = False,
     replayed: bool = False,
 ) -> Views:
-    """The prior's view of windows ahead of origins of gapless values [series, time].
+    """The prior's view of windows ahead of origins of gapless values [series, time], each by the networks of its reach.
 
     `similar` asks the networks that read similar moments for the next quarter of an hour, too. Many origins are
     `replayed` by one network of each kind, near windows by one that looks for no similar moments: their errors are
@@ -196,26 +196,18 @@ def views_at(
     """
     situation = situation_at(values, origins, day)
     soon = 0 if similar else NEAR_BINS if replayed else day // QUARTERS
-    near = max(window.last for window in windows) <= NEAR_BINS
+    kinds = [(window.last > soon, "near" if window.last <= NEAR_BINS else "far") for window in windows]
     squashed = np.empty((*situation.level.shape, len(windows), len(TRAINING_LEVELS)))
-    for later in (False, True):
-        at = [place for place, window in enumerate(windows) if (not near or window.last > soon) == later]
-        if at:
-            averaged = networks(similar=later)["near" if near else "far"][: 1 if replayed else None]
-            part = [windows[place] for place in at]
-            squashed[:, :, at] = _mean(averaged, situation, part, NEAR_BINS if near else day, similar=later)
+    for later, reach in dict.fromkeys(kinds):
+        at = [place for place, kind in enumerate(kinds) if kind == (later, reach)]
+        averaged = networks(similar=later)[reach][: 1 if replayed else None]
+        part, ahead = [windows[place] for place in at], NEAR_BINS if reach == "near" else day
+        context, features = inputs(situation, part, ahead, similar=later)
+        context = context.reshape(-1, context.shape[-1])
+        flat = features.reshape(len(context), *features.shape[2:])
+        mean = np.mean([quantiles(network, context, flat) for network in averaged], axis=0, dtype=np.float64)
+        squashed[:, :, at] = mean.reshape(*squashed.shape[:2], len(at), -1)
     return Views(situation, squashed)
-
-
-def _mean(
-    averaged: Sequence[Network], situation: OriginSituation, windows: Sequence[StepWindow], ahead: int, *, similar: bool
-) -> Floats:
-    """[series, origin, window, level] mean of the networks."""
-    context, features = inputs(situation, windows, ahead, similar=similar)
-    context = context.reshape(-1, context.shape[-1])
-    flat = features.reshape(len(context), *features.shape[2:])
-    mean = np.mean([quantiles(network, context, flat) for network in averaged], axis=0, dtype=np.float64)
-    return np.asarray(mean.reshape(*situation.level.shape, len(windows), -1))
 
 
 def inputs(
