@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 class Account:
     """Sums over time. A moment is short when demand exceeds the capacity of the ready pods.
 
-    `demand` and `missing` are amounts times hours, in the unit of the demand, of the time that was measured; time of
-    which no demand is known costs pods and is in none of the others.
+    `demand` and `missing` are amounts times hours, in the unit of the demand, of the time that was measured; a gap
+    costs pods and is in none of the others, and before its first measurement a workload is not there.
     """
 
     pod_hours: float = 0.0
@@ -155,7 +155,7 @@ class Track:
     missing: NDArray[np.float64]
     """Demand above the capacity of the ready pods, as a mean over the minute, in the signal's unit."""
     spent: NDArray[np.float64]
-    """Requested pods, as a mean over the minute."""
+    """Requested pods that cost, as a mean over the minute."""
 
 
 def no_track() -> Track:

@@ -164,7 +164,7 @@ class RunRows:
             Draws([setup.start_up for setup in setups], alike.timing.sync),
         )
         self._hpas = hpas_of(runs, alike)
-        self._floor = np.full(rows, NO_FLOOR, np.int64)
+        self._floor, self._there = np.full(rows, NO_FLOOR, np.int64), np.zeros(rows, np.bool_)
         self.accounts, self._warm_up = Accounts(rows, alike.timing.sync), warm_up
         self._tracks = Tracks(measurements.minutes, rows) if tracks else None
         self._demand, self._first = Demand.of(measurements, alike, self._series, 0), 0
@@ -188,16 +188,16 @@ class RunRows:
             self._demand, self._first = Demand.of(self._measurements, self._alike, self._series, minute), minute
         timing, demand, place = self._alike.timing, self._demand, minute - self._first
         before, self._floor = self._floor, floor
+        self._there |= demand.known[place]
         coming = demand.coming[place]
         earlier = self._load.used(demand.usage_at(place), earlier=True)
         latest = self._load.used(demand.usage_at(place + 1), earlier=False)
         missing, desired = np.zeros(len(coming)), np.zeros(len(coming), np.int64)
         for step in range(timing.syncs):
-            usage = latest if step >= timing.first_fresh else earlier
             in_force = floor if step >= timing.first_floored else before
-            self._sync(minute * timing.syncs + step, usage, in_force)
+            self._sync(minute * timing.syncs + step, latest if step >= timing.first_fresh else earlier, in_force)
             missing += self.accounts.add(coming, self._load.missing(self.pods, coming))
-            desired += self.pods.desired
+            desired += self.pods.desired * self._there
         self._load.end_minute()
         self.accounts.minute(desired, demand.known[place], timing.syncs)
         self.pods.arrive((minute + 1) * timing.syncs)

@@ -201,7 +201,7 @@ def judged(
     if estimate.high >= 0:
         return (
             f"not sure enough: on days that did not choose it the best setting changes the cost by "
-            f"{estimate.expected:+.1%}, {estimate.low:+.1%} to {estimate.high:+.1%} with {LEVEL:.0%} confidence"
+            f"{estimate.expected:+z.1%}, {estimate.low:+z.1%} to {estimate.high:+z.1%} with {LEVEL:.0%} confidence"
         )
     missing = daily.missing[by_day, every]
     if not allow_shortage and missing.sum() > daily.missing[0].sum() * (1 + SLACK):

@@ -303,6 +303,8 @@ def _after_sync(
     if changed:
         pods = scaled(pods, replicas, now + start_up_at(setup.start_up, now))
     cost = accounted(pods, coming, setup.capacity.amount, setup.timing.sync, changes=int(changed))
+    if not (world.account + cost).measured:
+        cost = Account(changes=int(changed))  # before its first measurement a workload is not there
     return World(pods, memory, world.floor, world.account + cost)
 
 

@@ -71,6 +71,12 @@ def test_time_without_a_measurement_costs_pods_and_is_neither_short_nor_measured
     assert account.short == timedelta()
 
 
+def test_before_its_first_measurement_a_workload_costs_no_pods() -> None:
+    account = replayed([float("nan"), float("nan"), 2.0, float("nan")]).account
+    assert account.measured == timedelta(minutes=1)
+    assert account.pod_hours == pytest.approx(4 * 2 / 60)
+
+
 def test_a_floor_counts_from_the_next_sync_and_costs_pods_from_then_on() -> None:
     result = replayed([2.0], floors=[6])
     assert result.track.desired.tolist() == [6]
