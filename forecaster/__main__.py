@@ -8,11 +8,11 @@ INTERRUPTED = 130
 
 
 def main() -> None:
-    """Run a command; expected errors are one message and exit code 1, never a traceback."""
+    """Run a command; expected errors are one message and exit code 1 or 2, never a traceback."""
     try:
         from forecaster.cli import app  # noqa: PLC0415  while it loads, Ctrl-C may come already
         from forecaster.cli.streams import run_and_flush, tell, tolerant_streams  # noqa: PLC0415  as above
-        from forecaster.errors import TRY_DOCTOR, ForecasterError, SourceUnavailable  # noqa: PLC0415  as above
+        from forecaster.errors import TRY_DOCTOR, ConfigError, ForecasterError, SourceUnavailable  # noqa: PLC0415  as above
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
     tolerant_streams()
@@ -24,7 +24,8 @@ def main() -> None:
         tell(f"forecaster: {error}")
         if isinstance(error, SourceUnavailable):
             tell(TRY_DOCTOR)
-        raise SystemExit(1) from None
+        mistyped = isinstance(error, ConfigError) and error.origin in {"command line", "--set"}
+        raise SystemExit(2 if mistyped else 1) from None
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
 

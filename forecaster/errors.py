@@ -30,7 +30,6 @@ class ForecasterError(Exception):
 
 
 TRY_DOCTOR = "`forecaster doctor` tries each thing that is needed and says what to do."
-
 OWN_PACKAGES = ("forecaster", "models", "forecaster_models")
 """Packages whose lines a report names."""
 

@@ -213,8 +213,8 @@ def recorded_ledger(state: StateSettings) -> SqlLedger:
 
 
 def diff(
-    config: Annotated[Path, typer.Argument(metavar="FROM", help="Settings or a folder of them.")],
-    other: Annotated[Path, typer.Argument(metavar="TO", help="The same with other policies.")],
+    config: Annotated[Path, typer.Argument(metavar="FROM", exists=True, help="Settings or a folder of them.")],
+    other: Annotated[Path, typer.Argument(metavar="TO", exists=True, help="The same with other policies.")],
     prometheus: PrometheusUrl = None,
     namespace: Namespace = None,
     workload: Annotated[

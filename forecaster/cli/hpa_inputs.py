@@ -10,7 +10,7 @@ import yaml
 
 from forecaster.app.clock import current, instant
 from forecaster.domain.quantity import QuantityError, parse_quantity, right_spelling
-from forecaster.errors import ForecasterError
+from forecaster.errors import ConfigError, Fault, ForecasterError
 from forecaster.hpa.documents import DocumentError, answers_of, newest_sample, pods_of
 from forecaster.hpa.manifest import KIND, RefusedManifest, read_manifest
 from forecaster.hpa.observation import POD_LABELS, SELECTOR, Observation, ScaleSubresource, observe_totals
@@ -31,12 +31,12 @@ def controller_of(version: str, *, scale_to_zero: bool | None = None) -> Control
     """The controller of a version of Kubernetes with its gates at their defaults, but for one where it is stated.
 
     Raises:
-        InputError: there is no version in the text.
+        ConfigError: there is no version in the text.
     """
     try:
         minor = Server.parse(version).minor
     except ValueError as error:
-        raise InputError(f"--server-version {error}") from None
+        raise ConfigError("command line", [Fault("--server-version", ..., str(error))]) from None
     gates = FeatureGates.of(minor)
     return Controller(
         gates=gates if scale_to_zero is None else replace(gates, scale_to_zero=scale_to_zero), minor=minor
@@ -230,10 +230,11 @@ def amounts_of(pairs: Sequence[str], option: str) -> dict[str, int]:
         try:
             amounts[name] = parse_quantity(quantity).milli
             if quantity.startswith("-"):
-                raise InputError(f"{option} {pair}: write an amount of 0 or more")
+                raise ConfigError("command line", [Fault(option, pair, "write an amount of 0 or more")])
         except QuantityError as error:
             meant = right_spelling(quantity)
-            raise InputError(f"{option} {pair}: {f'write {meant}' if meant else error}") from error
+            why = f"write {meant}" if meant else str(error)
+            raise ConfigError("command line", [Fault(option, pair, why)]) from error
     return amounts
 
 

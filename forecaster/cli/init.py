@@ -67,9 +67,7 @@ def _write(folder: Path, proposed: Sequence[Proposal]) -> None:
     for proposal in proposed:
         texts[proposal.workload.namespace] += ("---\n" if texts[proposal.workload.namespace] else "") + proposal.text()
     files = {folder / f"{namespace}.yaml": text for namespace, text in texts.items()}
-    there = [
-        Fault("--folder", str(file), "there is such a file; name another folder") for file in files if file.exists()
-    ]
+    there = [Fault("--folder", str(file), "it exists already; name another folder") for file in files if file.exists()]
     if there:
         raise ConfigError("--folder", there)
     try:

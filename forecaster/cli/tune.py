@@ -206,7 +206,7 @@ def _spelt(value: object) -> str:
 
 
 def _spoken(estimate: Estimate) -> str:
-    return f"{estimate.expected:+.1%} ({estimate.low:+.1%} to {estimate.high:+.1%})"
+    return f"{estimate.expected:+z.1%} ({estimate.low:+z.1%} to {estimate.high:+z.1%})"
 
 
 def _targets(proposal: PolicyProposal) -> str:

@@ -164,7 +164,7 @@ class Gates(Table):
             return f"decisions by {by} cannot be as lean as those by measured demand alone{on}"
         demand = f"the {signal} demand" if signal else "the demand"
         if max(reactive, short) < MIN_SHORTAGE:
-            return f"nothing of {demand} was short {judged}; {by} would have saved {self.saving[row]:.1%}"
+            return f"nothing of {demand} was short {judged}; {by} would have saved {self.saving[row]:z.1%}"
         promoted = self.verdict[row] in {PROMISING, PROMOTED, STILL_BETTER}
         chance = ", a difference that chance explains" if promoted and short > reactive else ""
         return (

@@ -37,7 +37,7 @@ EACH = "Each workload, under the HPA alone → with forecaster:"
 
 def numbers(account: Account, prices: Prices | None, plain: Account | None = None) -> str:
     """Return the four numbers of an account in words; pods relative to `plain` as a change."""
-    more = f" ({account.pod_hours / plain.pod_hours - 1.0:+.1%})" if plain is not None and plain.pod_hours else ""
+    more = f" ({account.pod_hours / plain.pod_hours - 1.0:+z.1%})" if plain is not None and plain.pod_hours else ""
     figures = [
         f"{UNSERVED} {percent(account.missing_share)}",
         f"{SHORT_MINUTES} {account.short_minutes:.0f}",
@@ -77,7 +77,7 @@ def _strategy_row(strategy: Strategy, whole: Comparison, compared: WorkloadCompa
     own = compared.curves[name].own if compared else whole.own(name)
     ratio = compared.ratio(name) if compared else whole.ratio(name)
     saved = compared.saved(name) if compared else whole.saved(name)
-    cells = (_or_dash(ratio, "{:.2f}".format), _or_dash(saved, "{:.1%}".format), str(own.changes))
+    cells = (_or_dash(ratio, "{:.2f}".format), _or_dash(saved, "{:z.1%}".format), str(own.changes))
     return (strategy.title, *number_cells(own), *cells)
 
 
@@ -101,9 +101,6 @@ def _compared_row(name: str, plain: Account, forecaster: Account, benefit: str) 
     return (name, *(change(before, after) for before, after in pairs), benefit)
 
 
-# What the figures say, whichever way it went; where forecaster was worse first.
-
-
 def sentences(whole: Comparison) -> list[str]:
     """The verdict, the four numbers of every strategy, the comparison at equal cost, and what the gates did."""
     span = f"{whole.begin:%Y-%m-%d %H:%M} to {whole.until:%Y-%m-%d %H:%M} UTC"
@@ -111,7 +108,9 @@ def sentences(whole: Comparison) -> list[str]:
         return [f"{span}: nothing could be compared."]
     plain, note = whole.own(HPA.name), f" ({whole.note})" if whole.note else ""
     hours = (whole.until - whole.begin) / HOUR
-    began = f"{counted(len(whole.workloads), 'workload')} over {hours:g} h, {span}{note}. With the HPA alone"
+    share = f"{plain.measured / (len(whole.workloads) * (whole.until - whole.begin)):.0%}"
+    measured = "" if share == "100%" else f", {share} of it measured"
+    began = f"{counted(len(whole.workloads), 'workload')} over {hours:g} h, {span}{measured}{note}. With the HPA alone"
     others = [_strategy_sentence(strategy, whole) for strategy in whole.strategies if strategy.name != HPA.name]
     figures = [whole.verdict(), f"{began}: {numbers(plain, whole.prices)}.", *others]
     return [*filter(None, [*figures, equal_cost_sentence(whole), gate_sentence(whole)])]
@@ -159,9 +158,6 @@ def left_out_lines(left_out: Mapping[WorkloadId, str]) -> list[str]:
     ]
 
 
-# Where the gate let a forecast have its say.
-
-
 def gate_sentence(whole: Comparison) -> str:
     """Say how often forecasts acted behind their gates, over all workloads; empty without a gated strategy."""
     shares = [acting_share(stood, whole) for stood in whole.gates.values()]
@@ -189,9 +185,6 @@ def gate_detail(whole: Comparison, id_: WorkloadId) -> str:
 def acting_share(stood: Sequence[GateSince], whole: Comparison) -> float:
     """Share of the replayed time in which the forecast had its say."""
     return float(acting_of(stood, (whole.until - whole.begin) // MINUTE).mean())
-
-
-# What a replay cannot know; printed with every outcome.
 
 
 REACTION = (

@@ -79,15 +79,12 @@ def _recorded_columns(views: Sequence[RecordedView]) -> list[PrintedColumn]:
     return [
         PrintedColumn("AT (UTC)", [f"{view.at:%Y-%m-%d %H:%M}" for view in views]),
         PrintedColumn("WORKLOAD", [f"{view.namespace}/{view.name}" for view in views]),
-        PrintedColumn("REPLICAS", [f"{view.replicas_now} → {_desired(view)}" for view in views]),
+        PrintedColumn(
+            "REPLICAS", [f"{v.replicas_now} → {v.verdict if v.replicas is None else v.replicas}" for v in views]
+        ),
         PrintedColumn("REASON", [view.reason for view in views]),
         PrintedColumn("WHY", [view.message for view in views], rank=1, words=True),
     ]
-
-
-def _desired(view: RecordedView) -> int | str:
-    """The count, which may be 0; in words where the decision was to hold."""
-    return view.verdict if view.replicas is None else view.replicas
 
 
 def print_differences(pairs: Sequence[Pair], compared: int, output: Output) -> None:

@@ -201,7 +201,7 @@ def changes_text(values: HelmValues, share: float, prices: Prices | None) -> str
         among = (
             f", {counted(len(pairs), 'container')} of which Git has the requests" if len(pairs) < len(changes) else ""
         )
-        lines.append(f"Cost a month{in_currency(prices)}{among}: {now:,.2f} → {then:,.2f} ({then - now:+,.2f}).")
+        lines.append(f"Cost a month{in_currency(prices)}{among}: {now:,.2f} → {then:,.2f} ({then - now:+z,.2f}).")
     return "\n\n".join(lines) + "\n"
 
 

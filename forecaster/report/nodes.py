@@ -126,7 +126,7 @@ SHOWN_SUMS = (
 
 
 def window_columns(pool: PoolForecast, ahead: NodeForecast) -> list[PrintedColumn]:
-    """Sums of one pool by window; between which extremes they lie is the first to be left out."""
+    """Sums of one pool by window; their values at no and at full dependence are the first to be left out."""
     windows = pool.windows
     spans = [f"{_ahead(each.begin, ahead)}…{_ahead(each.until, ahead)}" for each in windows]
     sums = [
@@ -134,7 +134,7 @@ def window_columns(pool: PoolForecast, ahead: NodeForecast) -> list[PrintedColum
         for head, name, unit, rank in SHOWN_SUMS
         for column in (
             PrintedColumn(head, [f"{getattr(each, name).value / unit:.1f}" for each in windows], rank=rank, right=True),
-            PrintedColumn("BETWEEN", [_between(getattr(each, name), unit) for each in windows], rank=6 + rank),
+            PrintedColumn("APART…TOGETHER", [_between(getattr(each, name), unit) for each in windows], rank=6 + rank),
         )
     ]
     return [

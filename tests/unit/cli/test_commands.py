@@ -415,7 +415,7 @@ class TestFaults:
     @pytest.mark.parametrize("at", ["noon", "2026-03-01T12:00:00"])
     def test_an_instant_that_is_none_is_a_message_with_an_example(self, terminal: Terminal, at: str) -> None:
         printed = terminal.types("once", at=at)
-        assert (printed.code, printed.out) == (1, "")
+        assert (printed.code, printed.out) == (2, "")
         assert f"--at: '{at}': " in printed.err
 
     def test_all_faults_of_a_file_come_at_once(self, terminal: Terminal) -> None:
@@ -423,6 +423,15 @@ class TestFaults:
         printed = terminal.types("once")
         assert (printed.code, printed.out) == (1, "")
         assert [path in printed.err for path in ("cycle.interval", "policy.horizontal.quantile")] == [True, True]
+
+    def test_a_wrong_command_line_is_2_and_not_the_1_of_a_difference_or_a_bad_check(self, terminal: Terminal) -> None:
+        both = (str(terminal.config),) * 2
+        for words in (
+            ("diff", *both, "--at", "25:99"),
+            ("diff", *both[1:], "none"),
+            ("explain", "web", "--set", "lead"),
+        ):
+            assert terminal.types_exactly(*words, "--prometheus", terminal.url).code == 2
 
     def test_an_address_that_is_none_is_a_message(self, terminal: Terminal) -> None:
         printed = terminal.types_exactly("once", "--prometheus", "prometheus:9090")

@@ -187,7 +187,7 @@ def test_a_minimum_of_zero_is_taken_from_kubernetes_1_37_on_or_where_the_gate_is
 
 def test_a_version_that_is_none_is_refused_by_its_option(hpa: Path) -> None:
     message = str(run("explain", "--hpa", hpa, "--server-version", "latest").exception)
-    assert message == "--server-version 'latest': a server version is written like 1.36 or v1.36.3"
+    assert message == "command line:\n  --server-version: 'latest': a server version is written like 1.36 or v1.36.3"
 
 
 @pytest.mark.parametrize(
@@ -229,9 +229,9 @@ def test_a_manifest_that_cannot_be_used_says_why(tmp_path: Path, text: str, reas
     ("options", "reason"),
     [
         (["--usage", "cpu=1"], "give --pods FILE, or --replicas N"),
-        (["--replicas", 1, "--usage", "cpu"], "--usage cpu: '': quantities are"),
-        (["--replicas", 1, "--request", "cpu=x"], "--request cpu=x: 'x'"),
-        (["--replicas", 1, "--usage", "cpu=-5"], "--usage cpu=-5: write an amount of 0 or more"),
+        (["--replicas", 1, "--usage", "cpu"], "--usage: 'cpu': '': quantities are"),
+        (["--replicas", 1, "--request", "cpu=x"], "--request: 'cpu=x': 'x'"),
+        (["--replicas", 1, "--usage", "cpu=-5"], "--usage: 'cpu=-5': write an amount of 0 or more"),
         (["--replicas", 1, "--at", "0001-01-01T00:00:00Z"], "an RFC 3339 instant like"),
         (["--replicas", 1, "--at", "noon"], "an RFC 3339 instant like"),
     ],
@@ -303,7 +303,7 @@ class TestStreams:
 
     def test_a_bad_quantity_is_an_error_before_anything_is_printed(self) -> None:
         result = typed(f"{HPA}---{SCALED}", "--usage", "cpu=5,2", "--replicas", "4")
-        assert (result.stdout, str(result.exception)) == ("", "--usage cpu=5,2: write 5.2")
+        assert (result.stdout, str(result.exception)) == ("", "command line:\n  --usage: 'cpu=5,2': write 5.2")
 
     def test_text_that_is_no_manifest_is_called_standard_input(self) -> None:
         refused = str(typed("kind: [").exception)

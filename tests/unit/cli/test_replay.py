@@ -11,7 +11,6 @@ import pytest
 from typer.testing import CliRunner
 
 from forecaster.cli import app
-from forecaster.cli.hpa_inputs import InputError
 from forecaster.errors import ConfigError, SourceError, UnknownName
 
 if TYPE_CHECKING:
@@ -116,7 +115,7 @@ def test_an_export_without_an_hpa_is_left_out_with_the_reason(export: Path) -> N
 
 def test_a_request_that_is_no_amount_is_refused_whatever_is_replayed() -> None:
     done = run("shop/checkout", "--request", "cpu=abc")
-    assert "--request cpu=abc: " in str(done.exception)
+    assert "--request: 'cpu=abc': " in str(done.exception)
 
 
 def test_an_hpa_that_is_used_for_a_workload_it_does_not_name_is_warned_of(tmp_path: Path, manifest: Path) -> None:
@@ -125,6 +124,21 @@ def test_an_hpa_that_is_used_for_a_workload_it_does_not_name_is_warned_of(tmp_pa
     path.write_text("Time,shop/web,shop/api\n" + "\n".join(rows), encoding="utf-8")
     done = run("--export", str(path), "--hpa", str(manifest), "--no-cache", "--pod-capacity", "requests=70")
     assert "! no HPA names shop/api: HPA web is taken for them" in done.stderr
+
+
+def test_a_workload_costs_nothing_before_it_was_there_and_the_measured_share_is_said(
+    tmp_path: Path, manifest: Path
+) -> None:
+    path = tmp_path / "new.csv"
+    times = [f"2026-03-01T{m // 60:02}:{m % 60:02}:00Z" for m in range(400)]
+    rows = [*(f"{at},shop/web,requests,100" for at in times), *(f"{at},shop/api,requests,90" for at in times[380:])]
+    path.write_text("timestamp,workload,signal,value\n" + "\n".join(rows), encoding="utf-8")
+    options = ("--length", "2h", "--no-cache", "--pod-capacity", "requests=70", "--every", "30", "-o", "json")
+    document = json.loads(run("--export", str(path), "--hpa", str(manifest), *options).stdout)
+    hours = {each["name"]: each["strategies"]["hpa"]["own"]["pod_hours"] for each in document["workloads"]}
+    assert hours["web"] > 3.9
+    assert 0.3 < hours["api"] < 0.7
+    assert "UTC, 58% of it measured." in document["summary"][1]
 
 
 def test_an_export_may_have_a_column_a_workload(tmp_path: Path, manifest: Path) -> None:
@@ -152,7 +166,7 @@ def test_a_prometheus_that_is_named_is_asked_and_never_left_aside_for_the_bundle
         (("--length", "soon"), ConfigError, "--length"),
         (("--sync", "7s"), ConfigError, "does not divide a minute"),
         (("--metrics-delay", "5m"), ConfigError, "'15s, 5m': metrics_delay 0:05:00 must be 0s or more"),
-        (("--pod-capacity", "cpu"), InputError, "--pod-capacity"),
+        (("--pod-capacity", "cpu"), ConfigError, "--pod-capacity"),
         (("shop/nobody",), UnknownName, "no workload matches"),
         (("--until", "yesterday"), ConfigError, "--until: 'yesterday'"),
         (("--until", "2020-01-01T00:00:00Z"), ConfigError, "demand was recorded from 2021"),

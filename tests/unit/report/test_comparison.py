@@ -137,6 +137,13 @@ def test_what_a_leaner_target_of_the_hpa_saves_is_no_saving_of_a_forecast() -> N
         assert saved.cells[:2] == ("0.0%", "0.0%")
 
 
+def test_nothing_is_a_negative_zero() -> None:
+    (saved,) = (
+        c for c in strategy_columns(with_ours(small_comparison(), missing=1.0, pod_hours=1.0001)) if c.head == "saved"
+    )
+    assert saved.cells[2] == "0.0%"
+
+
 def test_sentences_name_both_sides() -> None:
     text = " ".join(sentences(small_comparison()))
     assert "With the HPA alone" in text

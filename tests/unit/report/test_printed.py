@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from hypothesis import given
@@ -11,6 +12,7 @@ from forecaster.report.printed import (
     PrintedColumn,
     change,
     fitting,
+    json_text,
     mebi,
     milli,
     print_names,
@@ -78,6 +80,12 @@ def test_a_name_of_a_metric_does_not_turn_the_line_around_in_which_it_stands(
 ) -> None:
     print_table([PrintedColumn("signal", ["s0-\u202eupc\u2028"]), PrintedColumn("replicas", ["3 → 5"])])
     assert capsys.readouterr().out.splitlines()[1] == "s0-?upc?  3 → 5"
+
+
+def test_machines_get_numbers_without_the_digits_that_sums_of_floats_add() -> None:
+    document = {"sum": 0.1 + 0.2, "bytes": 89925877760, "lists": [(-0.0, 1842.3624999999997, None)]}
+    assert json.loads(json_text(document)) == {"sum": 0.3, "bytes": 89925877760, "lists": [[0.0, 1842.3625, None]]}
+    assert "-0" not in json_text(document)
 
 
 def test_one_unit_for_one_column() -> None:
