@@ -30,21 +30,73 @@ if TYPE_CHECKING:
 BOUNDS = {"min_replicas": 1, "max_replicas": 20}
 MEASURED = 4
 """Count that the measured demand of every decision here asks for."""
+KINDS = ["Deployment", "StatefulSet", "Rollout"]
+ROLLOUT = {"kind": "Rollout", "group": "argoproj.io", "version": "v1alpha1", "plural": "rollouts"}
+ROLLOUT_PATH = "/apis/argoproj.io/v1alpha1/namespaces/{}/rollouts/web"
+ROLLOUTS = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "rollouts.argoproj.io"},
+    "spec": {
+        "group": "argoproj.io",
+        "scope": "Namespaced",
+        "names": {"kind": "Rollout", "plural": "rollouts"},
+        "versions": [
+            {
+                "name": "v1alpha1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+                "subresources": {
+                    "scale": {"specReplicasPath": ".spec.replicas", "statusReplicasPath": ".status.replicas"}
+                },
+            }
+        ],
+    },
+}
+_RIGHTS = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "forecaster-rollouts"}}
+MAY_SCALE_ROLLOUTS = [
+    {
+        **_RIGHTS,
+        "kind": "ClusterRole",
+        "rules": [
+            {
+                "apiGroups": ["argoproj.io"],
+                "resources": ["rollouts", "rollouts/scale"],
+                "verbs": ["get", "list", "watch", "patch"],
+            }
+        ],
+    },
+    {
+        **_RIGHTS,
+        "kind": "ClusterRoleBinding",
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "forecaster-rollouts"},
+        "subjects": [{"kind": "ServiceAccount", "name": "forecaster", "namespace": NAMESPACE}],
+    },
+]
 
 
 @pytest.fixture(scope="module")
-def plane(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> ControlPlane:
-    """The control plane with `deploy/base` and the component `scale`."""
+def plane(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ControlPlane]:
+    """The control plane with `deploy/base`, the component `scale`, and a kind of its own with a scale."""
     apply_components(control_plane, tmp_path_factory.mktemp("scale"), "scale")
+    definitions = tmp_path_factory.mktemp("definitions")
+    (definitions / "rollouts.yaml").write_text(yaml.safe_dump(ROLLOUTS))
+    control_plane.install(definitions)
+    control_plane.kubectl("apply", "-f-", given=yaml.safe_dump_all(MAY_SCALE_ROLLOUTS))
     control_plane.until_allowed(f"{NAMESPACE}/forecaster", "patch", "deployments.apps")
-    return control_plane
+    control_plane.until_allowed(f"{NAMESPACE}/forecaster", "patch", "rollouts.argoproj.io")
+    yield control_plane
+    control_plane.uninstall(definitions)
 
 
 @pytest.fixture(scope="module")
 def leader(plane: ControlPlane) -> Iterator[ActingReplica]:
     with ExitStack() as parts:
         policy = {"mode": "scale", "horizontal": BOUNDS}
-        replica = ActingReplica(plane, parts, {"scale": {"enabled": True}, "policy": policy})
+        account = str(plane.account("forecaster", NAMESPACE))
+        kinds = {"kubernetes": {"kubeconfig": account, "custom_kinds": [ROLLOUT]}, "queries": {"kinds": KINDS}}
+        replica = ActingReplica(plane, parts, {"scale": {"enabled": True}, "policy": policy, **kinds})
         replica.until_leading()
         yield replica
 
@@ -154,6 +206,19 @@ def test_a_second_writer_keeps_its_count_and_is_told_of_it(
     release(plane, f"{web}/web")
     assert owners_part(plane.api, web)["labels"] is None
     assert replicas(plane.api, "web", web).desired == 9
+
+
+def test_a_second_writer_of_a_custom_resource_that_states_no_count_keeps_its_count(
+    plane: ControlPlane, leader: ActingReplica, namespace: str
+) -> None:
+    """The API server notes who scales a custom resource only where somebody owns its count already."""
+    manifest = {**deployment("web", 1), "apiVersion": "argoproj.io/v1alpha1", "kind": "Rollout"}
+    manifest["spec"].pop("replicas")
+    plane.kubectl("apply", f"--namespace={namespace}", "-f-", given=yaml.safe_dump(manifest))
+    assert leader.cycle(namespace, 4, kind="Rollout")["scale"].writes == {("raise", "written"): 1}
+    plane.kubectl("scale", "rollout/web", "--replicas=9", f"--namespace={namespace}")
+    assert leader.cycle(namespace, 4, kind="Rollout")["scale"].writes == {("yield", "written"): 1}
+    assert plane.api.get(ROLLOUT_PATH.format(namespace))["spec"]["replicas"] == 9
 
 
 def test_what_an_hpa_scales_or_a_gitops_tool_applies_is_refused(

@@ -126,8 +126,7 @@ class Scales:
         The owner's count is written down before ours is, and removed after its own is back: whatever dies in between
         leaves an owner's count that is right.
         """
-        scale, watch = write.subject, watch_labels(write.watch)
-        version = scale.version
+        scale, watch, version = write.subject, watch_labels(write.watch), write.subject.version
         until = f"{write.backed_off_until:%Y%m%dT%H%M%SZ}" if write.backed_off_until else None  # a label has no colons
         moves = write.change in {Change.RAISE, Change.LOWER}
         if moves and write.before is not None and (scale.before is None or scale.watch != write.watch):
@@ -156,12 +155,13 @@ class Scales:
 
     def _mark(self, scale: LiveScale, labels: Mapping[str, str | None], version: str | None = None) -> str:
         """The version after these marks were put on it, by default over the version that was decided on."""
+        # Of a custom resource whose count nobody owns the API server does not note who writes it through its scale.
+        spec = {"replicas": scale.replicas} if version is None and not scale.writers else None
         version = scale.version if version is None else version
         older = dict.fromkeys((BEFORE, BACK_OFF))
         metadata = {"labels": labels, "annotations": older} | ({"resourceVersion": version} if version else {})
-        path = f"{self._path(scale.id)}?{self._query()}"
-        patched = self._client.patch(path, MergePatch(metadata), RawObject).metadata.resource_version
-        return scale.version if self._dry_run else patched
+        patched = self._client.patch(f"{self._path(scale.id)}?{self._query()}", MergePatch(metadata, spec), RawObject)
+        return scale.version if self._dry_run else patched.metadata.resource_version
 
     def _give_back(self, scale: LiveScale, version: str = "") -> None:
         """Remove our marks and our claim on the count."""
