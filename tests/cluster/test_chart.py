@@ -117,5 +117,6 @@ def test_each_part_is_added_and_taken_away_at_once(plane: ControlPlane, part: st
     run(plane, "upgrade", "red", str(CHART), **with_parts(part, crds={"install": part != "resources"}))
     jobs = plane.kubectl("get", "jobs", f"--namespace={NAMESPACE}", "--output=name")
     assert "red-forecaster-certificates-2" in jobs
-    run(plane, "upgrade", "red", str(CHART), **with_parts())
+    notes = run(plane, "upgrade", "red", str(CHART), **with_parts())
+    assert (f"NOTE: components.{part} is taken away" in notes) == (part in {"floor", "scale", "vertical"})
     run(plane, "uninstall", "red", "--wait")

@@ -131,6 +131,10 @@ REFUSED = {
         "settings: serving.port: 9000 is not 8080, where probes and Services look",
     ),
     "pods that know nothing of each other": ({"replicas": 2}, "replicas: 2 needs components.replicas: true"),
+    "a metrics API that nothing would answer": (
+        {"apiService": {"create": True}, "settings": {"serving": {"secure": {"enabled": False}}}},
+        "apiService.create registers a port that settings.serving.secure.enabled: false closes",
+    ),
     "a mode without its rights": (
         {"settings": {"policy": {"mode": "floor"}}},
         "mode floor needs components.floor: true",
