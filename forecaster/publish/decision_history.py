@@ -204,7 +204,7 @@ class FadingSums:
         return AccuracyView(
             signal=signal,
             forecasts=round(sums.forecasts, 3),
-            coverage=sums.covered / sums.forecasts,
-            quantile=sums.quantiles / sums.forecasts,
-            error_ratio=sums.absolute_error / sums.actual if sums.actual > 0 else None,
+            coverage=round(sums.covered / sums.forecasts, 6),
+            quantile=round(sums.quantiles / sums.forecasts, 6),
+            error_ratio=round(sums.absolute_error / sums.actual, 6) if sums.actual > 0 else None,
         )

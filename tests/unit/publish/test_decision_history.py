@@ -111,6 +111,12 @@ def test_accuracy_is_that_of_the_forecasts_that_have_matured() -> None:
     assert cpu.error_ratio == 0.25
 
 
+def test_the_nominal_coverage_of_any_number_of_forecasts_has_no_digits_of_float_noise() -> None:
+    history = DecisionHistory()
+    follow(history, [recommendation()], report(*(score(NOON) for _ in range(11))))
+    assert history.of(WEB).accuracy[0].quantile == 0.9
+
+
 def test_a_report_counts_once() -> None:
     history = DecisionHistory()
     for _ in range(3):
