@@ -135,7 +135,7 @@ LOCK_WAIT_SECONDS = 5
 """Longest time for which a locked database, or one that cannot be reached, delays a cycle."""
 SILENT_SECONDS = 30.0
 """Longest wait for a word of PostgreSQL: one that stands still, or waits for a lost standby, ends no connection."""
-ANSWER_SECONDS = 120.0
+WHOLE_ANSWER_SECONDS = 120.0
 """Longest wait for a whole answer: what lies between may pass it on byte by byte."""
 DATABASE_REMEDIES = {
     "locked": "another process holds it; stop that one, or use PostgreSQL for several",
@@ -276,7 +276,7 @@ def _connect_patiently(_dialect: object, _record: object, arguments: list[Any], 
                 while True:
                     ready = yield gen.send(ready)
                     heard = monotonic() if ready else heard
-                    if monotonic() > min(heard + SILENT_SECONDS, began + ANSWER_SECONDS):
+                    if monotonic() > min(heard + SILENT_SECONDS, began + WHOLE_ANSWER_SECONDS):
                         self.close()
                         raise psycopg.OperationalError(f"no answer in {monotonic() - began:.0f} s")
             except StopIteration as end:

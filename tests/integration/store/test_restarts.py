@@ -104,7 +104,7 @@ def test_a_database_that_stands_still_ends_the_wait_of_one_cycle_and_not_all_cyc
 def test_a_database_whose_answers_come_byte_by_byte_ends_the_wait_of_one_cycle_and_not_all_cycles(
     postgres_programs: tuple[Path, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("forecaster.store.database.ANSWER_SECONDS", 1.0)
+    monkeypatch.setattr("forecaster.store.database.WHOLE_ANSWER_SECONDS", 1.0)
     drips = threading.Event()
     with (
         postgres.server(*postgres_programs) as server,
