@@ -24,7 +24,7 @@ DAYS_BEFORE = 2
 ANY_END = datetime(2026, 1, 5, tzinfo=UTC)
 """The prior knows no calendar; a panel has to end somewhere."""
 BY_PRIOR = {"adaptive": False, "prior": False, "analog": True}
-"""Models whose core is a shipped prior, which forecasts for them, and whether it reads similar moments. The prior
+"""Models whose core is a shipped prior, which forecasts for them, and whether it always reads similar moments. It
 forecasts all past origins in one call; other models could have learned from the judged days."""
 ORIGIN_INTERVAL = 3
 """Bins between two forecasts of any other model, which forecasts one origin at a time."""

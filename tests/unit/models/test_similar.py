@@ -68,8 +68,8 @@ def test_windows_that_end_after_a_quarter_of_an_hour_know_similar_moments_in_eve
 ) -> None:
     history = panel(*RESTLESS, step=timedelta(minutes=minutes_of_step))
     plain, alike = (create(spec).fit(history) for spec in ("prior", "prior(similar=True)"))
-    path, told = (fitted.forecast(NEAR_BINS, (0.5, 0.9)).values for fitted in (plain, alike))
-    same = (path == told).all(axis=(0, 1))
+    path, path_of_similar = (fitted.forecast(NEAR_BINS, (0.5, 0.9)).values for fitted in (plain, alike))
+    same = (path == path_of_similar).all(axis=(0, 1))
     assert same.tolist() == [step > soon for step in range(1, NEAR_BINS + 1)]
     for window in (StepWindow(1, soon), StepWindow(soon, soon + 1)):
         peaks = [fitted.forecast_peak(window, (0.9,)).values for fitted in (plain, alike)]
