@@ -190,23 +190,23 @@ def print_json(view: object) -> None:
 
 def json_text(view: object) -> str:
     """Return the document as JSON that people can read, too."""
-    return msgspec.json.format(msgspec.json.encode(plain(view)), indent=2).decode()
+    return msgspec.json.format(msgspec.json.encode(without_noise(msgspec.to_builtins(view))), indent=2).decode()
 
 
-def plain(view: object) -> Any:
-    """Return the document as plain values, without the digits that sums of floats add: 0.9, not 0.9000000000000002."""
-    value = msgspec.to_builtins(view)
+def without_noise(value: Any) -> Any:
+    """Return a document of plain values without the digits that sums of floats add: 0.9, not 0.9000000000000002."""
     if isinstance(value, float):
         return float(f"{value:.13g}") + 0.0  # and no negative zero
     if isinstance(value, dict):
-        return {name: plain(each) for name, each in value.items()}
-    return [plain(each) for each in value] if isinstance(value, list | tuple) else value
+        return {name: without_noise(each) for name, each in value.items()}
+    return [without_noise(each) for each in value] if isinstance(value, list | tuple) else value
 
 
 def print_yaml(view: object) -> None:
     """Print the document as YAML, by libyaml where PyYAML was built with it: a third of the time."""
     dumper = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
-    yaml.dump(plain(view), sys.stdout, Dumper=dumper, sort_keys=False, allow_unicode=True)
+    document = without_noise(msgspec.to_builtins(view))
+    yaml.dump(document, sys.stdout, Dumper=dumper, sort_keys=False, allow_unicode=True)
 
 
 def print_csv(rows: Sequence[Mapping[str, object]]) -> None:
@@ -214,7 +214,7 @@ def print_csv(rows: Sequence[Mapping[str, object]]) -> None:
     columns = list(dict.fromkeys(name for row in rows for name in row))
     writer = csv.DictWriter(sys.stdout, fieldnames=columns, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(plain(rows))
+    writer.writerows(without_noise(msgspec.to_builtins(rows)))
 
 
 def flat(view: Mapping[str, Any], before: str = "") -> dict[str, object]:
