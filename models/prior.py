@@ -104,7 +104,7 @@ def leaky(value: Floats) -> Floats:
 NEAR_BINS = 15
 # Windows that end within a quarter of an hour are forecast by the networks that look for no similar moments, in half of
 # the time: each cycle asks for these, and there they served better live.
-QUARTERS = 96
+QUARTERS_A_DAY = 96
 # Fewer bins than this have no shape; series younger than eight days are looked at in groups of about the same age.
 MIN_BINS, GROWN_DAYS, AGE_RATIO = 3, 8, 1.08
 # Series looked at together: enough that calls on arrays cost little, few enough that memory stays bounded.
@@ -195,7 +195,7 @@ def views_at(
     alike, and so a fit costs little.
     """
     situation = situation_at(values, origins, day)
-    soon = 0 if similar else NEAR_BINS if replayed else day // QUARTERS
+    soon = 0 if similar else NEAR_BINS if replayed else day // QUARTERS_A_DAY
     kinds = [(window.last > soon, "near" if window.last <= NEAR_BINS else "far") for window in windows]
     squashed = np.empty((*situation.level.shape, len(windows), len(TRAINING_LEVELS)))
     for later, reach in dict.fromkeys(kinds):
