@@ -11,7 +11,7 @@ import numpy as np
 
 from .calendar import EPOCH
 from .display import DEMAND, FORECAST, level_text, middle_of
-from .evaluate import above_zero, known_mean
+from .evaluate import Backtest, above_zero, known_mean
 from .panel import DAY, Floats, Panel
 
 if TYPE_CHECKING:
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from .evaluate import Backtest
     from .forecast import Forecast
 
 INK, SOFT, RULE = "#1d2125", "#6a727a", "#e2e3e0"

@@ -29,7 +29,6 @@ from forecaster.store.state import ObservedFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from datetime import datetime
     from pathlib import Path
 
     from forecaster.app.telemetry import Log

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from forecaster.cycle.workload_facts import ContainerRecord  # noqa: TC001  msgspec resolves them
+from forecaster.cycle.workload_facts import ContainerRecord, WorkloadFacts  # noqa: TC001  msgspec resolves them
 from forecaster.domain.window import FIVE_MINUTES, HOUR, MINUTE
 from forecaster.replay.look_back import (
     LOOK_BACK_LENGTH,
@@ -25,7 +25,6 @@ from models import Calendar
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from forecaster.cycle.workload_facts import WorkloadFacts
     from forecaster.domain.signal import Signal
     from forecaster.horizontal.numbers import Floats
     from forecaster.replay.account import RunResult

@@ -58,7 +58,7 @@ from forecaster.publish.publisher import OfferPublisher, OfferReceiver, last_off
 from forecaster.serving.options import WRITTEN, Address
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.store.ledger import SqlLedger
-from forecaster.store.state import BENEFIT_FILE, FOREIGN, ClusterIdentity, ObservedFile, claim_state
+from forecaster.store.state import BENEFIT_FILE, FOREIGN, ClusterIdentity, ObservedFile, StateSettings, claim_state
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,7 +78,6 @@ if TYPE_CHECKING:
     from forecaster.ports import Publisher, Source
     from forecaster.publish.table import TableMeta
     from forecaster.store.history import HistoryStore
-    from forecaster.store.state import StateSettings
 
 BENEFIT_INTERVAL = HOUR
 """Time between two comparisons with the HPA alone: each workload is replayed once an hour."""

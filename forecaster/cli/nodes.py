@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from prometheus_client import CollectorRegistry, make_asgi_app
+from prometheus_client import CollectorRegistry, Metric, make_asgi_app
 from prometheus_client.registry import Collector
 
 from forecaster.app.clock import current
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from datetime import datetime, timedelta
     from pathlib import Path
 
-    from prometheus_client import Metric
     from starlette.types import ASGIApp
 
     from forecaster.app import telemetry

@@ -26,7 +26,7 @@ from forecaster.errors import MAX_NAMED, ConfigError, Fault, UnknownName
 from forecaster.hpa.spec import SHIPPED, HpaSpec
 from forecaster.replay.assumptions import START_UP, Assumptions, Timing
 from forecaster.replay.feedback import Feedback
-from forecaster.replay.forecasts import cached_or_forecast, forecast_minutes
+from forecaster.replay.forecasts import ForecastRequest, ReplayForecasts, cached_or_forecast, forecast_minutes
 from forecaster.replay.setup import Capacity, autoscaler_of
 from forecaster.sources.bundle import SUFFIX, read_bundle
 from forecaster.store.forecast_cache import ForecastFiles, usual_directory
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     from forecaster.publish.settings import PriceSettings
     from forecaster.replay.compare import Forecasting
-    from forecaster.replay.forecasts import ForecastRequest, ReplayForecasts
     from forecaster.replay.traces import Measurements, Traces
 
 REQUESTS_POLICY: dict[str, object] = {"horizontal": {"requests_metric": traces.REQUESTS_METRIC}}

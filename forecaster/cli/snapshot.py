@@ -25,7 +25,7 @@ from forecaster.errors import SourceError
 from forecaster.report.recommendations import failure_lines
 from forecaster.sources import cluster_facts, cluster_objects, factory
 from forecaster.sources.cron_jobs import run_queries
-from forecaster.vertical.admission.advice import CRON_JOB
+from forecaster.vertical.admission.advice import CRON_JOB, Advice
 from forecaster.vertical.admission.cluster import Cluster
 from forecaster.vertical.admission.context import ROLLED_OUT, ApplyTerms
 from forecaster.vertical.cluster_rules.server import Server
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import Resources, WorkloadId
     from forecaster.ports import StageWatch
     from forecaster.sources.prometheus import PrometheusSource
-    from forecaster.vertical.admission.advice import Advice
     from forecaster.vertical.sizing.joint import ResourceCosts
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from forecaster.demand.alignment import rows_among
 from forecaster.domain.signal import PODS
 from forecaster.domain.window import HOUR, MINUTE
-from forecaster.domain.workload import WorkloadId  # noqa: TC001  msgspec resolves it
+from forecaster.domain.workload import Prices, Workload, WorkloadId  # noqa: TC001  msgspec resolves it
 from forecaster.errors import unexpected
 from forecaster.horizontal.columns import rows_before, taken
 from forecaster.publish.beside import BenefitView, FourNumbers, PeriodBenefit, TextsBeside
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from forecaster.cycle.steps import TimeShare
     from forecaster.domain.policies import Policies
-    from forecaster.domain.workload import Prices, Workload
     from forecaster.ports import Histories
     from forecaster.publish.publisher import OfferedCycle
     from forecaster.replay.account import Account

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from forecaster.cycle.sizes import spec_of
 from forecaster.domain.decision import Hold, Reason, Recommendation
-from forecaster.domain.workload import ContainerFacts, ContainerId, Workload, total
+from forecaster.domain.workload import ContainerFacts, ContainerId, Workload, WorkloadId, total
 from forecaster.errors import SourceError
 from forecaster.sources.cron_jobs import MAX_CRON_JOBS, runs_of
 from forecaster.vertical.sizing.pod import size
-from forecaster.vertical.sizing.runs import NO_RUNS, run_sizes
+from forecaster.vertical.sizing.runs import NO_RUNS, Runs, run_sizes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,10 +21,8 @@ if TYPE_CHECKING:
     from forecaster.cycle.run import Outcome
     from forecaster.domain.policies import Policies
     from forecaster.domain.vertical_policy import VerticalPolicy
-    from forecaster.domain.workload import WorkloadId
     from forecaster.sources.prometheus import PrometheusSource
     from forecaster.vertical.sizing.containers import PodSizing
-    from forecaster.vertical.sizing.runs import Runs
 
 _SCHEDULED = Hold(Reason.NO_TARGET, "its schedule decides when there are pods")
 

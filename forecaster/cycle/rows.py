@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
@@ -17,7 +17,7 @@ from forecaster.cycle.targets import NOTHING_LOST
 from forecaster.demand.alignment import CachedRows, rows_among
 from forecaster.domain.clock import zones_beside_utc
 from forecaster.domain.window import DAY
-from forecaster.domain.workload import WorkloadId
+from forecaster.domain.workload import Autoscaler, NamedContainer, Resources, Workload, WorkloadId
 from forecaster.errors import unexpected
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.forecasting.peaks import LEVELS
@@ -32,14 +32,12 @@ from forecaster.publish.values import encoded_readers
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
-    from datetime import timedelta
 
     from numpy.typing import NDArray
 
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import Policy
     from forecaster.domain.signal import Signal
-    from forecaster.domain.workload import Autoscaler, NamedContainer, Resources, Workload
     from forecaster.horizontal.inputs import PolicyColumns, Rules, TargetColumns
 
     Positions = NDArray[np.intp]

@@ -10,7 +10,7 @@ import numpy as np
 from forecaster.demand.alignment import rows_among
 from forecaster.domain.report import ForecastScore
 from forecaster.domain.window import MINUTE, Window
-from forecaster.forecasting.peaks import LEVELS, MEDIAN, at_quantile
+from forecaster.forecasting.peaks import LEVELS, MEDIAN, PeakForecasts, at_quantile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from forecaster.cycle.forecasts import Forecasts
     from forecaster.domain.policies import Policies
     from forecaster.domain.signal import Signal
-    from forecaster.forecasting.peaks import PeakForecasts
     from forecaster.ports import Histories
 
 SCORING_ROUNDS = 10

@@ -5,7 +5,7 @@ A thread calls this while cycles run, so it only reads, and not while history is
 
 from __future__ import annotations
 
-from datetime import datetime  # noqa: TC003  msgspec resolves it
+from datetime import datetime, timedelta  # noqa: TC003  msgspec resolves it
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -22,7 +22,6 @@ from forecaster.hpa.behavior import Behavior  # noqa: TC001  msgspec resolves it
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from datetime import timedelta
 
     from numpy.typing import NDArray
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 MIN_KNOWN = 3
-"""A point of five minutes needs as many known ones, as the kept points do."""
+"""Minutes of a five-minute point that must be known, so that a single scrape does not count for all."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,11 +66,11 @@ def fresh(weeks: Window, minutes: Window, context: DemandContext | None = None) 
         return FreshHistory(weeks, np.empty((len(weeks.keys), 0), np.float32), weeks.end, minutes, context)
     points = min(minutes.values.shape[1] // width, weeks.values.shape[1])
     latest = minutes.values[:, minutes.values.shape[1] - points * width :].reshape(-1, points, width)
-    return FreshHistory(weeks, _aligned(_means(latest), minutes, weeks), minutes.end, minutes, context)
+    return FreshHistory(weeks, _aligned(point_means(latest), minutes, weeks), minutes.end, minutes, context)
 
 
-def _means(bins: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Mean of the known values of each point, NaN where too few are known."""
+def point_means(bins: NDArray[np.float32]) -> NDArray[np.float32]:
+    """[row, point] means of the known minutes of [row, point, minute]; NaN where too few are known."""
     known, sums = np.zeros(bins.shape[:2], np.int8), np.zeros(bins.shape[:2])
     for minute in range(bins.shape[2]):  # a reduction over a handful of neighbours takes three times as long
         there = ~np.isnan(bins[:, :, minute])

@@ -14,7 +14,7 @@ import numpy as np
 from forecaster.demand import censored
 from forecaster.demand.warm_up import without_warm_up
 from forecaster.domain.window import FIVE_MINUTES
-from forecaster.domain.workload import NO_RESOURCES
+from forecaster.domain.workload import NO_RESOURCES, Workload
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.floating]
     from collections.abc import Sequence
-
-    from forecaster.domain.workload import Workload
 
     Codes = NDArray[np.uint8]
 

@@ -10,7 +10,7 @@ from itertools import pairwise
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from forecaster.domain.decision import Clamp, Hold, Reason, Recommendation, Scale, SignalView
+from forecaster.domain.decision import Clamp, Hold, Reason, Recommendation, Resize, Scale, SignalView
 from forecaster.horizontal.clamps import CLAMPS
 from forecaster.horizontal.clamps.clamp import Step
 from forecaster.horizontal.clamps.outage_hold import unseen_sentence
@@ -19,7 +19,6 @@ from forecaster.horizontal.codes import INCOMPLETE, KNOWN, SAMPLED, SCALED, UNKN
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from forecaster.domain.decision import Resize
     from forecaster.domain.workload import Resources, WorkloadId
     from forecaster.horizontal.row import DecidedRow, DecidedTarget
 

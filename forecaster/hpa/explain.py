@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.domain.amounts import counted
 from forecaster.domain.quantity import QuantityFormat, milli_quantity
-from forecaster.hpa.behavior import allowed_by_policy
+from forecaster.hpa.behavior import ScalingPolicy, ScalingRules, allowed_by_policy
 from forecaster.hpa.limits import Limited, growth_limit, windows
 from forecaster.hpa.observation import Observation, ScaleSubresource, total_of
-from forecaster.hpa.proposals import MetricProposal, Unmeasured
+from forecaster.hpa.proposals import CombinedProposal, MetricProposal, Unmeasured
 from forecaster.hpa.spec import SHIPPED, Controller, HpaSpec, MetricSpec, tolerance_of
 from forecaster.hpa.state import ConditionType, HpaState, find_condition
 from forecaster.hpa.wording import STABILIZATION
@@ -21,9 +21,7 @@ from forecaster.hpa.wording import STABILIZATION
 if TYPE_CHECKING:
     from datetime import datetime, timedelta
 
-    from forecaster.hpa.behavior import ScalingPolicy, ScalingRules
     from forecaster.hpa.outcome import Pass
-    from forecaster.hpa.proposals import CombinedProposal
     from forecaster.hpa.samples import Answer
 
 RESOURCE_SOURCES = frozenset({"Resource", "ContainerResource"})

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from forecaster.domain.decision import FORECAST_STATES, Hold, Reason, Recommendation, Scale, forecast_state
+from forecaster.domain.decision import FORECAST_STATES, Hold, Reason, Recommendation, Resize, Scale, forecast_state
 from forecaster.errors import unexpected
 from forecaster.horizontal.clamps import CLAMPS
 from forecaster.horizontal.codes import INCOMPLETE, KNOWN, REASONS, SCALED
@@ -23,8 +23,6 @@ from forecaster.publish.record import ABSTAIN, MODE_CODES, OBSERVE, decided_row,
 from forecaster.publish.values import encoded_readers
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
     from numpy.typing import NDArray
 
     from forecaster.domain.workload import Workload
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
     Group = tuple[NDArray[np.intp], Decisions]
     from datetime import datetime
 
-    from forecaster.domain.decision import Resize
     from forecaster.domain.policy import Policy
 
 

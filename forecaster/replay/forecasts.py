@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from forecaster.demand.alignment import rows_among
-from forecaster.demand.fresh import MIN_KNOWN, DemandContext, FreshHistory, fresh
+from forecaster.demand.fresh import DemandContext, FreshHistory, fresh, point_means
 from forecaster.domain.signal import PODS, Signal
 from forecaster.domain.window import EPOCH, FIVE_MINUTES, MINUTE, Window, last_multiple
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan
@@ -160,7 +160,8 @@ class ServiceHistory:
         lead = (traces.start - EPOCH - MINUTE) % FIVE_MINUTES // MINUTE
         rest = -(values.shape[1] + lead) % (FIVE_MINUTES // MINUTE)
         whole = np.pad(values, ((0, 0), (lead, rest)), constant_values=np.nan)
-        padded = np.pad(five_minutes(whole), ((0, 0), (WEEKS // FIVE_MINUTES, 0)), constant_values=np.nan)
+        points = point_means(whole.reshape(len(whole), -1, FIVE_MINUTES // MINUTE))
+        padded = np.pad(points, ((0, 0), (WEEKS // FIVE_MINUTES, 0)), constant_values=np.nan)
         ends = traces.start - lead * MINUTE + FIVE_MINUTES - MINUTE
         minutes = np.pad(values, ((0, 0), (RECENT // MINUTE, 0)), constant_values=np.nan)
         return cls(measurements, minutes, padded, ends)
@@ -185,11 +186,3 @@ class ServiceHistory:
     @property
     def _ids(self) -> tuple[WorkloadId, ...]:
         return tuple(workload.id for workload in self.measurements.traces.workloads)
-
-
-def five_minutes(minutes: NDArray[np.float32]) -> NDArray[np.float32]:
-    """[series, point] means of every five columns, over the known ones; NaN where too few are."""
-    grouped = minutes.reshape(len(minutes), -1, FIVE_MINUTES // MINUTE)
-    known = np.count_nonzero(~np.isnan(grouped), axis=2)
-    sums = np.nansum(grouped, axis=2, dtype=np.float64)
-    return np.where(known >= MIN_KNOWN, sums / np.maximum(known, 1), np.nan).astype(np.float32)

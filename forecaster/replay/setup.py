@@ -16,7 +16,7 @@ from forecaster.horizontal.lead_time import MIN_SCALE_UPS, lead_time
 from forecaster.horizontal.targets import PodTarget, Unusable, stated_pod, targets_of, usable
 from forecaster.hpa.limits import ReplicaBounds
 from forecaster.hpa.numbers import MAX_INT32
-from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions
+from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions, StartUp, Timing
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from forecaster.domain.policy import HorizontalPolicy, Policy
     from forecaster.hpa.behavior import Behavior
     from forecaster.hpa.spec import HpaSpec, MetricSpec
-    from forecaster.replay.assumptions import StartUp, Timing
     from forecaster.replay.feedback import Feedback
     from forecaster.replay.traces import Measurements
 

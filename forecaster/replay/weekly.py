@@ -16,7 +16,7 @@ import numpy as np
 
 from forecaster.domain.signal import CPU, MEMORY, PODS
 from forecaster.domain.window import FIVE_MINUTES, HOUR, MINUTE
-from forecaster.domain.workload import GIB
+from forecaster.domain.workload import GIB, ContainerLosses, WorkloadId
 from forecaster.replay.size_replay import MAX_WARM_UP, STEPS_A_DAY, Load, Resource, SizeAccount, replay_sizes
 from forecaster.replay.sizers import LoadForecasts, Ours, Stated
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from forecaster.domain.policies import Policies
     from forecaster.domain.vertical_policy import VerticalPolicy
-    from forecaster.domain.workload import ContainerLosses, WorkloadId
     from forecaster.replay.comparison import Comparison, WorkloadComparison
     from forecaster.replay.gated import GateSince
     from forecaster.replay.realised import SpareCost

@@ -24,7 +24,7 @@ from forecaster.report.printed import (
     print_table,
     print_text,
 )
-from forecaster.vertical.admission.advice import file_name, kustomization, patch, patchable, whole_mebibytes
+from forecaster.vertical.admission.advice import Advice, file_name, kustomization, patch, patchable, whole_mebibytes
 from forecaster.vertical.admission.checks import Verdict
 from forecaster.vertical.admission.cluster import milli_of
 from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE, MEMORY_RESOURCE, text_of
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     from forecaster.cycle.joint_sizes import JointAdvice
     from forecaster.domain.workload import ContainerSize, Prices, Resources, WorkloadId
-    from forecaster.vertical.admission.advice import Advice
     from forecaster.vertical.sizing.joint import SizePlan
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from forecaster.domain.workload import ContainerSize, Resources, WorkloadId
+from forecaster.domain.workload import ContainerSize, Prices, Resources, WorkloadId
 from forecaster.publish.beside import VpaView, vpa_view
 from forecaster.publish.views import AMOUNT_FIELDS, AmountsView, RiskView, amounts_view, risk_view
 from forecaster.vertical.cluster_rules.resource_list import texts
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from forecaster.cycle.joint_sizes import JointAdvice
-    from forecaster.domain.workload import Prices
     from forecaster.vertical.admission.advice import Advice
     from forecaster.vertical.sizing.joint import SizePlan
 

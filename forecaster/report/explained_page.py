@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from forecaster.domain.window import FIVE_MINUTES
+from forecaster.domain.window import FIVE_MINUTES, Window
 from forecaster.report.page import document, paragraph
 from forecaster.report.plot import Area, Line, Mark, Plot, half_day, linear, scale_of, windows_of
 from forecaster.report.replay_plots import hovered, runs_of, time_ticks
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from forecaster.domain.decision import Recommendation, SignalView
     from forecaster.domain.forecast import StepForecast
-    from forecaster.domain.window import Window
     from forecaster.domain.workload import WorkloadId
     from forecaster.ports import Histories
 

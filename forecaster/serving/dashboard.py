@@ -11,7 +11,7 @@ import base64
 import gzip
 import hashlib
 from dataclasses import dataclass
-from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it encodes
+from datetime import datetime, timedelta  # noqa: TC003  msgspec resolves the annotations when it encodes
 from functools import wraps
 from http import HTTPStatus
 from pathlib import Path
@@ -37,7 +37,6 @@ from forecaster.serving.workloads import SignalForecastView, signal_forecast_vie
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
-    from datetime import timedelta
 
     from starlette.requests import Request
 

@@ -16,7 +16,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import Response
 
 from forecaster.kube.objects import NOT_READ
-from forecaster.publish.values import NotKnown, NotNamed
+from forecaster.publish.values import Moment, NotKnown, NotNamed
 from forecaster.publish.views import RecommendationView  # noqa: TC001  msgspec resolves the annotation
 from forecaster.serving.answers import NotThere, TableAge, age_of, moment_at
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from starlette.types import Receive
 
     from forecaster.publish.reader import PublishedTable, TableEntry, TableReader
-    from forecaster.publish.values import Moment
 
 
 class Problem(msgspec.Struct, frozen=True):

@@ -11,9 +11,9 @@ from forecaster.domain.published import REPLICAS
 from forecaster.horizontal.explain import explanation
 from forecaster.publish.decision_history import AccuracyView, DecisionChange  # noqa: TC001  msgspec resolves them, too
 from forecaster.publish.values import NotNamed, OfferedValue
-from forecaster.publish.views import PathView, QuantileView, path_view
+from forecaster.publish.views import PathView, QuantileView, SignalItem, path_view
 from forecaster.serving.answers import MetricRequest, NotThere, TableAge, answer, entry_of
-from forecaster.serving.rest import json_response, missing
+from forecaster.serving.rest import RecommendationPages, json_response, missing
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     from forecaster.domain.forecast import StepForecast
     from forecaster.publish.reader import PublishedTable, TableEntry
-    from forecaster.publish.views import SignalItem
-    from forecaster.serving.rest import RecommendationPages
 
 
 class SignalForecastView(msgspec.Struct, frozen=True):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from forecaster.sources.container_queries import CONTAINER_FACTS, ENDED, hottest, named_containers
@@ -21,7 +21,6 @@ from forecaster.vertical.sizing.runs import Runs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from datetime import datetime
 
     from forecaster.domain.workload import ContainerId
     from forecaster.sources.prometheus import PrometheusSource

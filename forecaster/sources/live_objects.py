@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping  # noqa: TC003  a field of a Struct
+from collections.abc import Iterable, Iterator, Mapping, Sequence  # noqa: TC003  a field of a Struct
 from datetime import timedelta
 from functools import lru_cache
 from types import MappingProxyType
@@ -29,8 +29,6 @@ from forecaster.sources.live_targets import bounded_name, targets_of_hpa
 from forecaster.sources.settings import ScalableKind
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from forecaster.kube.objects import (
         ContainerObject,
         HorizontalPodAutoscaler,

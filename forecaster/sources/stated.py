@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping  # noqa: TC003  msgspec resolves the annotations
+from collections.abc import Callable, Iterable, Mapping, Sequence  # noqa: TC003  msgspec resolves the annotations
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -24,11 +24,6 @@ from forecaster.resources.objects import (
     path_of_all,
     policy_of_resource,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
-    from forecaster.resources.objects import AutoscalerResource, PolicyResource
 
 
 class AnnotatedObject(NamedTuple):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
+from forecaster.demand.fresh import point_means
 from forecaster.domain.settings import Duration
 from forecaster.domain.signal import PODS, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Block, Gap, Window, last_multiple
@@ -17,15 +18,11 @@ from forecaster.store.ring import HistoryRing, spans
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
-    from numpy.typing import NDArray
-
     from forecaster.domain.workload import WorkloadId
 
 
 PER_POINT = FIVE_MINUTES // MINUTE
 REST_OF_POINT = FIVE_MINUTES - MINUTE
-KNOWN_MINUTES = 3
-"""Minutes of a five-minute point that must be known, so that a single scrape does not count for all."""
 
 
 class HistorySettings(BaseModel):
@@ -145,17 +142,5 @@ def _ends_touched(block: Block, minutes: HistoryRing) -> list[datetime]:
 def _averaged(minutes: Window, signal: str, end: datetime, points: int) -> Block:
     """`points` five-minute points, the first of them ending at `end`."""
     column = (end - REST_OF_POINT - minutes.start) // MINUTE
-    values = means(minutes.values[:, column : column + points * PER_POINT], size=PER_POINT, at_least=KNOWN_MINUTES)
-    return Block(signal, minutes.keys, end, FIVE_MINUTES, values)
-
-
-def means(minutes: NDArray[np.float32], *, size: int, at_least: int) -> NDArray[np.float64]:
-    """Mean of every `size` neighbouring columns, over the known ones; NaN where fewer than `at_least` are known.
-
-    [rows, size * n] in, [rows, n] out.
-    """
-    grouped = minutes.reshape(len(minutes), minutes.shape[1] // size, size)
-    known = np.isfinite(grouped)
-    count = known.sum(axis=2)
-    total = np.where(known, grouped, 0.0).sum(axis=2, dtype=np.float64)
-    return np.where(count >= at_least, total / np.maximum(count, 1), np.nan)
+    bins = minutes.values[:, column : column + points * PER_POINT].reshape(len(minutes.keys), points, PER_POINT)
+    return Block(signal, minutes.keys, end, FIVE_MINUTES, point_means(bins).astype(np.float64))

@@ -14,14 +14,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from forecaster.actuators import rollback
 from forecaster.actuators.floor.values import FloorOffer, LiveAutoscaler, Write, WrittenFloor
 from forecaster.actuators.limits import Memory, RecentOffers, with_offer
-from forecaster.actuators.rollback import Rollback
+from forecaster.actuators.rollback import Rollback, Watch
 from forecaster.actuators.writes import Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from forecaster.actuators.rollback import Watch
     from forecaster.actuators.settings import FloorSettings
     from forecaster.domain.workload import WorkloadId
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from forecaster.actuators.limits import MAX_WORKLOADS, CycleLimits, in_turn, max_changed
 from forecaster.actuators.resize.eviction import STUCK, EvictionTerms
 from forecaster.actuators.resize.plan import occupied, resize_plan
-from forecaster.actuators.resize.sized_pod import changed, compute_of
+from forecaster.actuators.resize.sized_pod import ResizablePod, Sizes, changed, compute_of
 from forecaster.actuators.rollback import UNKNOWN_HEALTH, Health, HealthAt, errors_worse, no_health
 from forecaster.actuators.writes import Change, RefusalReason, WorkloadObject, WriteRefusal
 from forecaster.domain.amounts import duration_text
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from forecaster.actuators.neighbours import NeighboursAt
     from forecaster.actuators.queue import WriteQueue
     from forecaster.actuators.resize.pods import Resizes
-    from forecaster.actuators.resize.sized_pod import ResizablePod, Sizes
     from forecaster.actuators.settings import ResizeSettings
     from forecaster.domain.event import ScheduledEvent
     from forecaster.domain.policies import Policies

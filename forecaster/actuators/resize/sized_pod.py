@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -17,7 +17,6 @@ from forecaster.vertical.cluster_rules.resource_list import COMPUTE, texts
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping
-    from datetime import datetime
 
     from forecaster.domain.workload import WorkloadId
 

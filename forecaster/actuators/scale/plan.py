@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forecaster.actuators import rollback
 from forecaster.actuators.limits import Memory, Move, RecentOffers, with_offer
-from forecaster.actuators.rollback import Health, RecentChange
+from forecaster.actuators.rollback import Health, RecentChange, Watch
 from forecaster.actuators.writes import MANAGER, Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
 
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-    from forecaster.actuators.rollback import Watch
     from forecaster.actuators.settings import ScaleSettings
     from forecaster.domain.workload import WorkloadId
 

@@ -21,7 +21,7 @@ from forecaster.cycle.decide import held_all, held_size
 from forecaster.cycle.run import Effects, Outcome, record_scores
 from forecaster.cycle.steps import Steps, expect_records
 from forecaster.cycle.targets import Targets, WorkloadTracker
-from forecaster.domain.decision import Reason
+from forecaster.domain.decision import Hold, Reason, Resize
 from forecaster.domain.report import CycleReport
 from forecaster.errors import unexpected
 from forecaster.horizontal.lead_time import MAX_SCALE_UPS
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.config.sharding import ShardingSettings
-    from forecaster.domain.decision import Hold, Resize
     from forecaster.domain.layers import ClusterPolicies
     from forecaster.domain.policies import Policies
     from forecaster.domain.signal import Signal

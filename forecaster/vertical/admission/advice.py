@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from forecaster.domain.decision import Hold, Recommendation, Resize
-from forecaster.domain.workload import ContainerSize, Resources, Target, Workload, WorkloadId
+from forecaster.domain.workload import ContainerSize, Prices, Resources, Target, Workload, WorkloadId
 from forecaster.vertical.admission.cluster import POD, Cluster, requirements_of, split
 from forecaster.vertical.admission.context import PART_SIZED, ROLLED_OUT, WHOLE_POD, ApplyTerms, Rollout, as_stated
 from forecaster.vertical.admission.proof import Proof, prove
@@ -20,7 +20,6 @@ from forecaster.vertical.recommenders.baselines import Severity, severity_of, wo
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from forecaster.domain.workload import Prices
     from forecaster.vertical.admission.context import ProposedRequirements
     from forecaster.vertical.cluster_rules.pod import Pod, Requirements
     from forecaster.vertical.recommenders.live_vpa import VpaSizes

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from forecaster.vertical.admission.context import ROLLED_OUT, AdmissionContext, ApplyTerms, Rollout
 from forecaster.vertical.cluster_rules.node import Node, Occupancy, Resident
 from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements
-from forecaster.vertical.cluster_rules.resource_list import COMPUTE, CPU_RESOURCE, MEMORY_RESOURCE, MILLI
+from forecaster.vertical.cluster_rules.resource_list import COMPUTE, CPU_RESOURCE, MEMORY_RESOURCE, MILLI, Amounts
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from forecaster.vertical.admission.context import ProposedRequirements
     from forecaster.vertical.cluster_rules.limit_range import LimitRange
     from forecaster.vertical.cluster_rules.quota import Quota
-    from forecaster.vertical.cluster_rules.resource_list import Amounts
     from forecaster.vertical.recommenders.live_vpa import VpaSizes
 
 POD = "pod"

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from forecaster.vertical.cluster_rules.limit_range import LimitRange, stored, with_defaults
-from forecaster.vertical.cluster_rules.pod import Pod, Requirements
+from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements
 from forecaster.vertical.cluster_rules.quota import Quota, matches, usage
 from forecaster.vertical.cluster_rules.resource_list import COMPUTE, Amounts
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
@@ -16,7 +16,6 @@ from forecaster.vertical.cluster_rules.validation import with_early_defaults, wi
 
 if TYPE_CHECKING:
     from forecaster.vertical.cluster_rules.node import Occupancy
-    from forecaster.vertical.cluster_rules.pod import Container
 
 ProposedRequirements: TypeAlias = Mapping[str, Requirements]
 """New requests and limits of cpu and memory by container; those left out stay unchanged."""

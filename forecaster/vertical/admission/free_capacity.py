@@ -11,18 +11,16 @@ from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import counted
 from forecaster.vertical.admission.checks import Finding, note, passes, refused, unknown
-from forecaster.vertical.cluster_rules.node import HOSTNAME, Resident, scheduled
+from forecaster.vertical.cluster_rules.node import HOSTNAME, Node, Occupancy, Resident, scheduled
 from forecaster.vertical.cluster_rules.node_fit import Fit, Preemption, fit, node_refuses, places_left, preemptions
 from forecaster.vertical.cluster_rules.pod import Pod, pod_requests
 from forecaster.vertical.cluster_rules.qos import MemoryUser, eviction_order, oom_score_adj
-from forecaster.vertical.cluster_rules.resource_list import MEMORY_RESOURCE, added, text_of
+from forecaster.vertical.cluster_rules.resource_list import MEMORY_RESOURCE, Amounts, added, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from forecaster.vertical.admission.context import AdmissionContext
-    from forecaster.vertical.cluster_rules.node import Node, Occupancy
-    from forecaster.vertical.cluster_rules.resource_list import Amounts
 
 
 NODE_FIT, PRIORITY = "node fit", "priority"

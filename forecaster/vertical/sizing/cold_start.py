@@ -16,7 +16,7 @@ from statistics import NormalDist, fmean, median
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.domain.amounts import counted, resource_amount
-from forecaster.domain.workload import ContainerId
+from forecaster.domain.workload import ContainerFacts, ContainerId, Resources, WorkloadId
 from forecaster.vertical.sizing.containers import OWN_DAYS, ChosenSize, ContainerSizing, PodSizing
 from forecaster.vertical.sizing.memory import oom_floor
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from forecaster.domain.policies import Policies
     from forecaster.domain.vertical_policy import VerticalPolicy
-    from forecaster.domain.workload import ContainerFacts, Resources, WorkloadId
 
 MIN_SPREAD = 0.3
 """Containers of one image differ by a third: other data, other load."""

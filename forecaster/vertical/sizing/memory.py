@@ -11,13 +11,12 @@ import numpy as np
 
 from forecaster.domain.window import DAY, HOUR
 from forecaster.vertical.sizing.panel import ContainerPanel, PastDays, SizeColumns, days_of, in_ratio, resembling
-from forecaster.vertical.sizing.risk import MishapPrices, chance_above, cheapest, evaluated, peaks_of, shares_of
+from forecaster.vertical.sizing.risk import MishapPrices, Peaks, chance_above, cheapest, evaluated, peaks_of, shares_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from forecaster.domain.vertical_policy import VerticalPolicy
-    from forecaster.vertical.sizing.risk import Peaks
 
     Doubles = NDArray[np.float64]
     Flags = NDArray[np.bool_]
