@@ -272,4 +272,4 @@ class ContainerSize:
     memory: Risk | None
     message: str
     own: tuple[str, ...] = ()
-    """Resources of which no container of the pod has a size: each pod keeps what its own template gave it."""
+    """Resources without a size of this container: each pod keeps what its own template gave it."""

@@ -152,6 +152,25 @@ def test_a_rollout_with_another_request_is_not_undone_by_what_was_read_before_it
     assert container["resources"]["requests"] == {"cpu": "100m", "memory": "128Mi"}
 
 
+def test_a_container_without_a_size_keeps_what_a_rollout_gave_it_beside_one_that_has_one(
+    plane: ControlPlane, live: LiveCluster, leader: ActingReplica, namespace: str
+) -> None:
+    """A new proxy has no day of usage yet; its request of 50m was read before the rollout."""
+    manifest = deployment("web", 1)
+    (app,) = manifest["spec"]["template"]["spec"]["containers"]
+    manifest["spec"]["template"]["spec"]["containers"] = [app, {**app, "name": "proxy"}]
+    plane.api.create(manifest, namespace)
+    wait_until(lambda: len(live_pods(live, namespace)) == 1, goal="a pod that is watched")
+    app_size = ContainerSizing("app", TEMPLATE, builders.sized(0.3), builders.sized(128.0 * MIB), 14.0)
+    proxy_size = ContainerSizing("proxy", Resources(cpu_request=0.05, memory_request=32.0 * MIB))
+    decided = size(builders.workload(autoscaler=None), (app_size, proxy_size), VerticalPolicy())
+    assert isinstance(decided, Resize)
+    assert leader.cycle(namespace, 1, sizes=decided)["resize"].writes == {("resize", "written"): 1}
+    (pod,) = pods(plane.api, namespace)
+    requested = [container["resources"]["requests"] for container in pod["spec"]["containers"]]
+    assert requested == [{"cpu": "300m", "memory": "128Mi"}, {"cpu": "100m", "memory": "64Mi"}]
+
+
 def test_a_pod_that_states_its_resources_as_a_whole_gets_the_sum_of_its_containers(
     plane: ControlPlane, live: LiveCluster, leader: ActingReplica, namespace: str
 ) -> None:

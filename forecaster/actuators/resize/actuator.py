@@ -10,7 +10,7 @@ from forecaster.actuators.limits import MAX_WORKLOADS, CycleLimits, in_turn, max
 from forecaster.actuators.resize.eviction import STUCK, EvictionTerms
 from forecaster.actuators.resize.plan import occupied, resize_plan
 from forecaster.actuators.resize.sized_pod import ResizablePod, Sizes, changed, compute_of
-from forecaster.actuators.rollback import UNKNOWN_HEALTH, Health, HealthAt, errors_worse, no_health
+from forecaster.actuators.rollback import UNKNOWN_HEALTH, HealthAt, errors_worse, no_health
 from forecaster.actuators.writes import Change, RefusalReason, WorkloadObject, WriteRefusal
 from forecaster.domain.amounts import duration_text
 from forecaster.domain.decision import Resize
@@ -18,6 +18,7 @@ from forecaster.horizontal.events import freeze_at
 from forecaster.resources.neighbours import Neighbours
 from forecaster.vertical.admission.advice import rounded, sum_of
 from forecaster.vertical.admission.cluster import requirements_of
+from forecaster.vertical.cluster_rules.resource_list import COMPUTE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Container, Iterator, Mapping, Sequence
@@ -30,8 +31,9 @@ if TYPE_CHECKING:
     from forecaster.domain.event import ScheduledEvent
     from forecaster.domain.policies import Policies
     from forecaster.domain.report import Effected
-    from forecaster.domain.workload import Resources, WorkloadId
+    from forecaster.domain.workload import ContainerSize, Resources, WorkloadId
     from forecaster.publish.publisher import OfferedCycle
+    from forecaster.vertical.cluster_rules.pod import Requirements
 
 
 @dataclass(slots=True)
@@ -68,9 +70,10 @@ class ResizeActuator:
         Raises:
             ApiError: the pods cannot be read.
         """
-        recommended = recommended_sizes(self.offered, now, self._in_place)
+        decided = decided_sizes(self.offered, now, self._in_place)
+        recommended = {id_: chosen_sizes(containers) for id_, containers in decided.items()}
         watched = self._with_health([*self.pods.marked(), *self._left_behind(now)], now)
-        candidates, unread = self._candidates(recommended, occupied(watched, now, self.rules), now)
+        candidates, unread = self._candidates(decided, occupied(watched, now, self.rules), now)
         evictions = self._evictions(watched, now)
         plan = resize_plan(
             watched, candidates or [], recommended, self._sized, self.pods.admission(), now, self.rules, evictions
@@ -129,10 +132,10 @@ class ResizeActuator:
         return self.policies.stated(id_).vertical.mode != "observe"
 
     def _candidates(
-        self, recommended: Mapping[WorkloadId, Sizes], busy: Container[WorkloadId], now: datetime
+        self, decided: Mapping[WorkloadId, Sequence[ContainerSize]], busy: Container[WorkloadId], now: datetime
     ) -> tuple[list[ResizablePod] | None, list[WriteRefusal]]:
         """Return one pod of each workload with pods of another size; None where pods are not watched."""
-        due = {id_: requirements_of(sum_of(sizes)) for id_, sizes in recommended.items() if id_ not in busy}
+        due = {id_: pod_size(containers) for id_, containers in decided.items() if id_ not in busy}
         running = self.running(due) if due else iter(())
         if running is None:
             return None, []
@@ -162,35 +165,34 @@ class ResizeActuator:
             health = healths.get(pod.workload, UNKNOWN_HEALTH)
             before = pod.resized.errors if pod.resized else None
             why = errors_worse(before, health.errors, health.limit, self.rules.worse_by)
-            examined.append(replace(pod, errors=health.errors, worse=why, unready=_unready(health)))
+            unready = None if health.desired is None or health.ready is None else max(0, health.desired - health.ready)
+            examined.append(replace(pod, errors=health.errors, worse=why, unready=unready))
         return examined
 
 
-def _unready(health: Health) -> int | None:
-    """Number of requested pods that do not serve."""
-    return None if health.desired is None or health.ready is None else max(0, health.desired - health.ready)
-
-
-def recommended_sizes(
+def decided_sizes(
     cycle: OfferedCycle | None, now: datetime, allowed: Callable[[WorkloadId], bool]
-) -> dict[WorkloadId, Sizes]:
-    """The sizes of this very cycle by container, of workloads in this mode that are not held.
-
-    What no size was chosen for is left out: it was read hours ago, and a rollout since may have changed it.
-    """
+) -> dict[WorkloadId, tuple[ContainerSize, ...]]:
+    """The sizes of this very cycle by container, of workloads in this mode that are not held."""
     if cycle is None or cycle.at != now:
         return {}
-    sizes: dict[WorkloadId, Sizes] = {}
-    for row, id_ in enumerate(cycle.ids):
-        if not allowed(id_):
-            continue
-        decided = cycle.recommendations[row].resources
-        if isinstance(decided, Resize) and not decided.targets and decided.containers and decided.containers[0].name:
-            sizes[id_] = {
-                each.name: compute_of(requirements_of(rounded(each.recommended)), without=each.own)
-                for each in decided.containers
-            }
-    return sizes
+    decided = ((id_, cycle.recommendations[row].resources) for row, id_ in enumerate(cycle.ids) if allowed(id_))
+    return {
+        id_: resize.containers
+        for id_, resize in decided
+        if isinstance(resize, Resize) and not resize.targets and resize.containers and resize.containers[0].name
+    }
+
+
+def chosen_sizes(containers: Sequence[ContainerSize]) -> Sizes:
+    """Return the chosen sizes. What has none was read hours ago, and a rollout since may have changed it."""
+    return {each.name: compute_of(requirements_of(rounded(each.recommended)), without=each.own) for each in containers}
+
+
+def pod_size(containers: Sequence[ContainerSize]) -> Requirements:
+    """Return the size of a whole pod, in the resources of which any container has a chosen size."""
+    sizes = {each.name: requirements_of(rounded(each.recommended)) for each in containers}
+    return compute_of(requirements_of(sum_of(sizes)), set(COMPUTE).intersection(*(each.own for each in containers)))
 
 
 def closed(events: Sequence[ScheduledEvent], now: datetime) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from forecaster.actuators.resize.actuator import recommended_sizes
+from forecaster.actuators.resize.actuator import chosen_sizes, decided_sizes
 from forecaster.actuators.resize.learned_boost import StartBoosts
 from forecaster.actuators.resize.pods import Resizes, resources_block
 from forecaster.actuators.rollback import lasts
@@ -64,7 +64,6 @@ class InitialActuator:
     offered: OfferedCycle | None = None
     given: dict[WorkloadId, NewPodSize] | None = None
     """Sizes given last; one is reused while the pods have it, unless another one is worth its cost."""
-
     lasting: Mapping[WorkloadId, WriteRefusal] = field(default_factory=dict)
     """Workloads sized by a VPA, by the rule of mode in-place."""
 
@@ -106,8 +105,8 @@ class InitialActuator:
         """Return the sizes decided now, and those given before where they fit."""
         if self.offered is None or self.offered.at != now:
             return {}
-        recommended = recommended_sizes(self.offered, now, self._initial)
-        fresh = {id_: self._size(id_, sizes) for id_, sizes in recommended.items()}
+        decided = decided_sizes(self.offered, now, self._initial).items()
+        fresh = {id_: self._size(id_, chosen_sizes(containers)) for id_, containers in decided}
         fitting = [id_ for id_ in self.offered.ids if self._initial(id_) and self._fits(id_)]
         if fitting and self.given is None:
             self.given = given_before(self.path, self.cluster)

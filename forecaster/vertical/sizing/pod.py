@@ -5,7 +5,7 @@ Each resource of each container is sized alone; one that cannot be sized keeps w
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -37,15 +37,13 @@ _BECAUSE = {
 
 def size(workload: Workload, sizing: PodSizing, policy: VerticalPolicy) -> Resize | Hold:
     """Requests and limits per pod until the next change, or why they stay."""
-    resources = ("cpu", "memory")
-    known = [container for container in sizing if any(container.of(r) and container.knows(r) for r in resources)]
+    known = [each for each in sizing if any(each.of(name) and each.knows(name) for name in ("cpu", "memory"))]
     if not known:
         return _not_known(sizing)
     beside = beside_hpa(workload, tuple(container for container in sizing if container.runs), policy)
-    own = tuple(r for r in resources if all(_why_no_size(r, each, beside) for each in sizing if each.runs))
     sized = [_sized(container, beside, policy.horizon) for container in sizing]
     message = "; ".join(size.message if len(sized) == 1 else f"{size.name}: {size.message}" for size in sized)
-    containers = tuple(replace(each, own=own) for container, each in zip(sizing, sized, strict=True) if container.runs)
+    containers = tuple(each for container, each in zip(sizing, sized, strict=True) if container.runs)
     if all(size.recommended == size.now for size in containers):
         acted_on = bool(utilization_targets(workload)) and policy.beside_hpa == "keep"
         return Hold(Reason.SCALED_BY_SIZE if acted_on else Reason.FITS, message)
@@ -106,6 +104,7 @@ def _sized(container: ContainerSizing, beside: BesideHpa, horizon: timedelta) ->
         _risk("cpu", container, beside, horizon),
         _risk("memory", container, beside, horizon),
         container.note or f"cpu: {cpu_said}; memory: {memory_said}",
+        tuple(resource for resource in ("cpu", "memory") if _why_no_size(resource, container, beside)),
     )
 
 

@@ -79,6 +79,7 @@ class TestContainers:
         decided = resized((self.WEB, job))
         assert decided.containers[1].recommended == job.now
         assert decided.containers[1].message == "an init container"
+        assert [container.own for container in decided.containers] == [(), ("cpu", "memory")]
 
     def test_one_without_requests_leaves_the_sum_of_the_pod_open(self) -> None:
         bare = ContainerSizing("bare", Resources(), note="no usage known")
