@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -72,8 +72,8 @@ class WriteTurns:
     """Failed writes of one actuator: the namespace of each object, in the order in which they were tried last."""
 
     failed: dict[tuple[str, ...], str] = field(default_factory=dict)
-    written: dict[str, datetime] = field(default_factory=dict)
-    """Instant of the last write that succeeded, by namespace; those of a day."""
+    last: dict[tuple[str, ...], tuple[datetime, ClusterWrite]] = field(default_factory=dict)
+    """Last write of each object that succeeded, with its instant; those of a day."""
 
     def ordered(self, writes: Sequence[W]) -> list[W]:
         """One write of each namespace in turn, namespaces with failing objects last, what failed longest ago first."""
@@ -96,17 +96,17 @@ class WriteTurns:
         if failed:
             self.failed[write.subject.key] = namespace_of(write)
         else:
-            self.written[namespace_of(write)] = now
+            self.last[write.subject.key] = (now, write)
 
     def blocked(self, now: datetime) -> int:
         """Return in how many namespaces writes fail and none succeeds, where they are more than those written to.
 
         A single one is compared with all that were written to within a day: it may be its owner's doing.
         """
-        self.written = {namespace: at for namespace, at in self.written.items() if abs(now - at) <= DAY}
-        lately = {namespace for namespace, at in self.written.items() if abs(now - at) <= LONG_WAIT}
+        self.last = {key: (at, write) for key, (at, write) in self.last.items() if abs(now - at) <= DAY}
+        lately = {namespace_of(write) for at, write in self.last.values() if abs(now - at) <= LONG_WAIT}
         failing = set(self.failed.values()) - lately
-        others = lately if len(failing) > 1 else self.written.keys() - failing
+        others = lately if len(failing) > 1 else {namespace_of(write) for _, write in self.last.values()} - failing
         return len(failing) if len(failing) > len(others) else 0
 
 
@@ -200,6 +200,14 @@ class WriteQueue:
                 silent = 0
                 objects += [] if live is None else [live]
         return objects, refused
+
+    def remembered(self, subject: Any, mark: str) -> Any:
+        """Return an object with the marks of our last write where another writer took them off (`kubectl replace`)."""
+        written = self.turns.last.get(subject.key)
+        if written is None or self.acting.dry_run or subject.marked or not subject.other_writers:
+            return subject
+        marks = {name: getattr(written[1], name) for name in (mark, "backed_off_until", "watch")}
+        return replace(subject, **marks) if written[1].subject.uid == subject.uid else subject
 
     def carried_out(
         self, cluster: WrittenCluster[W], writes: Sequence[W], batch: WriteBatch

@@ -84,8 +84,7 @@ class FloorSettings(LimitSettings):
     """Writes for workloads in mode floor, and their limits."""
 
     enabled: bool = Field(
-        default=False,
-        description="Whether HPAs are read and written. Needs the rights of deploy/components/floor.",
+        default=False, description="Whether HPAs are read and written. Needs the rights of deploy/components/floor."
     )
     expires_after: Positive = Field(
         timedelta(minutes=15),

@@ -335,8 +335,7 @@ class PolicyStatusWriter:
 
     def due(self, ids: Sequence[WorkloadId], now: datetime) -> list[PolicyStatusWrite]:
         """The statuses that are other ones than the objects have."""
-        writes = []
-        fleet = self._fleet(ids)
+        writes, fleet = [], self._fleet(ids)
         for policy in self.resources():
             before = status_there(policy.status, PolicyStatus)
             status = policy_status(policy, fleet, before, now)

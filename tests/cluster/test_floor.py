@@ -252,6 +252,19 @@ def test_an_owner_who_applies_the_same_manifest_again_is_one(plane: ControlPlane
     assert plane.api.read(HPA, "web", web)["spec"]["minReplicas"] == 1
 
 
+def test_an_owner_who_replaces_the_hpa_again_and_again_is_one_although_our_marks_go_with_it(
+    plane: ControlPlane, leader: Replica, web: str
+) -> None:
+    manifest = external_hpa("web", target="1", most=10)
+    leader.cycle(web, 5)
+    plane.api.put(manifest, web)
+    assert leader.cycle(web, 5).writes["yield", "written"] == 1
+    plane.api.put(manifest, web)
+    assert leader.cycle(web, 5).writes == {}
+    refusal = leader.actuator.writer.lasting[WorkloadId(web, "Deployment", "web")]
+    assert refusal.code == "second-writer"
+
+
 def test_a_sync_of_argo_cd_that_ignores_the_field_makes_no_floor_the_owners_value(
     plane: ControlPlane, leader: Replica, web: str
 ) -> None:

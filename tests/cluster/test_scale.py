@@ -208,6 +208,21 @@ def test_a_second_writer_keeps_its_count_and_is_told_of_it(
     assert replicas(plane.api, "web", web).desired == 9
 
 
+def test_a_second_writer_that_replaces_the_whole_workload_is_one_although_our_marks_go_with_it(
+    plane: ControlPlane, leader: ActingReplica, web: str
+) -> None:
+    def written(change: str) -> bool:
+        """Run a cycle; its write conflicts where the workload's own controller writes at the same moment."""
+        return leader.cycle(web, 6)["scale"].writes.get((change, "written")) == 1
+
+    for change in ("raise", "yield"):
+        wait_until(lambda: written(change), goal=change)  # noqa: B023
+        plane.api.put(deployment("web", 5), web)
+    effect = leader.cycle(web, 6)["scale"]
+    assert (effect.writes, effect.states["second-writer"]) == ({}, 1)
+    assert owners_part(plane.api, web)["labels"] is None
+
+
 def test_a_second_writer_of_a_custom_resource_that_states_no_count_keeps_its_count(
     plane: ControlPlane, leader: ActingReplica, namespace: str
 ) -> None:

@@ -78,6 +78,10 @@ class FakeAutoscalers:
         if hpa.min_replicas != count:
             self.change(name, min_replicas=count, writers=frozenset({manager}))
 
+    def replaced(self, manifest: LiveAutoscaler) -> None:
+        """Put the HPA as `kubectl replace` does: it has the manifest's fields, and no others."""
+        self.hpas[manifest.key] = replace(manifest, version=str(int(self.hpas[manifest.key].version) + 1))
+
     def write(self, write: Write) -> None:
         interruption, self.before_write = self.before_write, None
         if interruption:

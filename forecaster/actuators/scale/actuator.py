@@ -14,7 +14,7 @@ from forecaster.actuators.limits import CycleLimits, Memory, workloads_to_read
 from forecaster.actuators.rollback import UNKNOWN_HEALTH, HealthAt, no_health, restarts_since
 from forecaster.actuators.scale.plan import CountOffer, LiveScale, due_workloads, scale_plan, updated_memory
 from forecaster.publish.offer import NO_COUNT
-from forecaster.resources.neighbours import CPU, SCALED_OBJECTS, Neighbours
+from forecaster.resources.neighbours import CPU, SCALED_OBJECTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -85,31 +85,24 @@ class ScaleActuator:
         others = (id_ for id_ in due_workloads(offers, self.memory, now, self.rules) if id_ not in marked)
         subjects = [(id_, id_.name, id_) for id_ in workloads_to_read(others, self.writer.lasting)]
         read, unread = self.writer.read_each(self.scales.of, subjects)
-        live = [*marked.values(), *read]
+        live = [*marked.values(), *(self.writer.remembered(scale, "before") for scale in read)]
         if not live:
             return [], unread
         scalers: dict[WorkloadId, list[str]] = defaultdict(list)
         for hpa in self.autoscalers():
             scalers[hpa.target].append(f"HPA {hpa.name}")
-        neighbours = self.neighbours(now)
-        for id_ in [scale.id for scale in live if neighbours.scaled_object(scale.id)]:
-            scalers[id_].append(str(neighbours.scaled_object(id_)))
-        health = self.health({scale.id: restarts_since(scale.watch, now, self.rules) for scale in live}, now)
-        live = [
-            replace(
-                scale,
-                scalers=tuple(scalers[scale.id]),
-                held=_held(scale.id, neighbours),
-                health=health.get(scale.id, UNKNOWN_HEALTH),
+        neighbours, completed = self.neighbours(now), list[LiveScale]()
+        healths = self.health({scale.id: restarts_since(scale.watch, now, self.rules) for scale in live}, now)
+        for scale in live:
+            if scaled_object := neighbours.scaled_object(scale.id):
+                scalers[scale.id].append(str(scaled_object))
+            # A scale point would move with the CPU request of a VPA.
+            held = "; ".join(
+                filter(None, (neighbours.not_known(SCALED_OBJECTS), neighbours.writes_sizes(scale.id, CPU)))
             )
-            for scale in live
-        ]
-        return live, unread
-
-
-def _held(id_: WorkloadId, neighbours: Neighbours) -> str:
-    """Say why a count stays: its scale point would move with the CPU request of a VPA, or facts are missing."""
-    return "; ".join(filter(None, (neighbours.not_known(SCALED_OBJECTS), neighbours.writes_sizes(id_, CPU))))
+            health = healths.get(scale.id, UNKNOWN_HEALTH)
+            completed.append(replace(scale, scalers=tuple(scalers[scale.id]), held=held, health=health))
+        return completed, unread
 
 
 def measured_counts(

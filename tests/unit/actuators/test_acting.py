@@ -182,6 +182,15 @@ class TestOtherWriters:
         hpa = replica.cluster.only()
         assert (hpa.min_replicas, hpa.floor and hpa.floor.before) == (7, 4)
 
+    def test_a_pipeline_that_replaces_the_hpa_without_our_marks_every_minute_gets_two_writes_an_hour(
+        self, replica: Replica
+    ) -> None:
+        for _ in range(60):
+            replica.cycle(7)
+            replica.cluster.replaced(live_hpa())
+        assert [write.change for write in replica.cluster.recorded] == ["raise", "yield"]
+        assert replica.cycle(7).states == {"second-writer": 1}
+
     def test_another_replica_leaves_it_alone_as_long(self, replica: Replica) -> None:
         replica.cycle(7)
         replica.cluster.owner_sets(4)

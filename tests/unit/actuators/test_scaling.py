@@ -97,6 +97,17 @@ def test_what_its_owner_stops_meanwhile_is_woken_up_by_nothing(replica: Replica)
     assert replica.cluster.workload().replicas == 0
 
 
+def test_a_pipeline_that_replaces_the_workload_without_our_marks_every_minute_gets_two_writes_an_hour(
+    replica: Replica,
+) -> None:
+    for _ in range(60):
+        replica.cycle(6)
+        version = str(int(replica.cluster.workload().version) + 1)
+        replica.cluster.workloads[WEB] = replace(live_scale_of(), version=version)
+    assert [write.change for write in replica.cluster.recorded] == ["raise", "yield"]
+    assert replica.cycle(6).states == {"second-writer": 1}
+
+
 def test_before_anything_is_offered_nothing_is_undone(replica: Replica) -> None:
     replica.cycle(6)
     other = Replica(replica.cluster)
