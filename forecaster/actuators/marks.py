@@ -13,7 +13,6 @@ from forecaster.kube.objects import COUNT_DIGITS, ObjectMeta, Wire
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-
 ATTEMPTS = 5
 """Attempts to remove our annotations, a few milliseconds apart."""
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from datetime import datetime
 
-
 ATTEMPTS = 3
 """Attempts to write an object that its controller writes meanwhile."""
 MAX_SILENT = 50

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
     from forecaster.publish.publisher import OfferedCycle
 
-
 MAKING_SECONDS = 0.5
 """Seconds of a cycle for making statuses; the rest waits for the next cycle."""
 MAX_WRITES = 500

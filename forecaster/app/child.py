@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from forecaster.serving.settings import KedaSettings
 
-
 BACKOFF_SECONDS = (0.2, 1.0, 5.0, 30.0)
 """Waits before the first, second, ... restart; the last one repeats."""
 SERVING = (sys.executable, "-m", "forecaster.serving")

@@ -51,7 +51,6 @@ if TYPE_CHECKING:
     Simulated = Mapping[WorkloadId, SimulatedWorkload]
     Setups = Mapping[WorkloadId, Setup]
 
-
 DEMO_HISTORY = timedelta(days=11)
 """History before the play begins: beyond the span that trained the shipped prior."""
 

@@ -60,7 +60,6 @@ if TYPE_CHECKING:
     from forecaster.sources.live import LiveCluster
     from forecaster.sources.live_objects import Misread
 
-
 CONCERNS = {
     "floor": Concern(frozenset({HPAS, SCALED_OBJECTS})),
     "scale": Concern(frozenset({HPAS, SCALED_OBJECTS, VPAS}), CPU),

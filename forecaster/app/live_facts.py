@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from forecaster.sources.stated import StatedBefore
     from forecaster.vertical.recommenders.live_vpa import VpaSizes
 
-
 STARTED_SECONDS = 10.0
 """Seconds to wait for the watches when the service starts."""
 PROBE_SECONDS = 3.0

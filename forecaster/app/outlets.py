@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from forecaster.store.history import HistoryStore
     from forecaster.vertical.admission.cluster import Cluster
 
-
 REPORT = "report.html"
 """Name of the weekly report in the state directory, unless the settings name another file."""
 

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
     from forecaster.config.settings import Settings
 
-
 GRPC = "external"
 """Type of a trigger whose target KEDA asks of the scaler before each value: while it is away, no value fails."""
 

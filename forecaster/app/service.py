@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from forecaster.domain.layers import ClusterPolicies
     from forecaster.domain.report import CycleReport
 
-
 EXIT_STUCK = 70
 """Exit code of a process whose cycle hung: an internal error, as sysexits.h numbers it."""
 

@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from forecaster.cycle.workload_facts import EncodedSeries, WorkloadFacts
     from forecaster.replay.account import RunResult
 
-
 NICE = 5
 MAX_LEAD_SECONDS = 3600.0
 """Longest lead at which the last half day may be looked back at, in seconds."""

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     import msgspec
 
-
 CERTIFICATE_HEAD = "-----BEGIN CERTIFICATE-----"
 
 

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from forecaster.ports import Histories
     from forecaster.vertical.nodes.joint_samples import Floats
 
-
 POINTS_A_DAY = DAY // FIVE_MINUTES
 _LOADS = (CPU, REQUESTS)
 """Signals that can measure a pod's load; the first one that scales the workload is used."""

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from forecaster.domain.policy import PodCapacity, Policy
     from forecaster.domain.workload import WorkloadId
 
-
 NOTHING_LEARNED: Mapping[str, PodCapacity] = {}
 
 

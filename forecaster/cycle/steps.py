@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
     from forecaster.ports import StageWatch
 
-
 MIN_ALLOCATIONS = 100_000
 STEP_SHARES = (0.0, 0.05, 0.6)
 """That lie behind when the first steps of a cycle begin: in one that begins anew reading the history is long."""

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.ports import Histories, Source
 
-
 COLLAPSE_PATIENCE = timedelta(minutes=15)
 """Time for which workloads that vanished together are held: a rollout of kube-state-metrics takes minutes, and a
 deleted namespace shows its last answers a quarter of an hour longer."""

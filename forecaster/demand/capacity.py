@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Amounts = NDArray[np.floating]
 
-
 CARRIED_QUANTILE = 0.99
 """Quantile of the load per pod during good service: a load that is known to work, not a single lucky minute."""
 STRAIN = 0.05

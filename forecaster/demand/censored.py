@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from forecaster.domain.workload import ContainerFacts, WorkloadId
 
-
 AT_CAPACITY = 0.005
 """Usage this close to the capacity of the ready pods is cut off by it. Demand that merely passes by is as close in one
 minute of a hundred."""

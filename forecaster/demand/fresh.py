@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from forecaster.demand.censored import ThrottledTime
     from forecaster.domain.workload import Workload, WorkloadId
 
-
 MIN_KNOWN = 3
 """Minutes of a five-minute point that must be known, so that a single scrape does not count for all."""
 

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     Codes = NDArray[np.uint8]
 
-
 KNOWN_DAYS = 3
 """Number of other days that must be known at a time of day before it has a usual value."""
 JITTER_COLUMNS = 3

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
     Pair = tuple[float | None, float | None]
 
-
 UNKNOWN_AMOUNT = "–"
 WHOLE_CORES = 10
 """CPU of this many cores and more is printed in cores."""

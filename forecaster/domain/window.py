@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Workload, WorkloadId
 
-
 SECOND = timedelta(seconds=1)
 MINUTE = timedelta(minutes=1)
 FIVE_MINUTES = timedelta(minutes=5)

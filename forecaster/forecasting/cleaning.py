@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.floating]
     Bins = NDArray[np.intp]
 
-
 OPEN = 48
 """Columns that are cleaned anew: load that moves for three hours is an outage, and the latest three hours are cut every
 minute."""

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from forecaster.forecasting.shards import Shard
     from models import Forecast
 
-
 LOW, MEDIAN, HIGH = 0.1, 0.5, 0.95
 LEVELS = (LOW, 0.25, MEDIAN, 0.65, 0.8, 0.85, 0.9, HIGH, 0.99)
 """Levels of every model's forecast; a policy's quantile between two of them is interpolated."""

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from forecaster.horizontal.numbers import Codes, Counts, Flags
     from forecaster.horizontal.state import State
 
-
 REACTIVE, FORECAST, GATED, FALLBACK, NO_DATA, STALE_DATA, FROZEN, NO_TARGET, NO_PODS, NO_REPLICAS = (
     np.int8(code) for code in range(REASONS.index(Reason.NO_REPLICAS) + 1)
 )

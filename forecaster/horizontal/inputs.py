@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-
 Sizing = Literal["quantile", "newsvendor"]
 
 

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from forecaster.domain.policy import HorizontalPolicy, PodCapacity
 
-
 TARGET_SHARE = 0.8
 """Target as a share of a pod's capacity, where none is stated: the default of the HPA for CPU."""
 MAX_CACHED_TARGETS = 1 << 16

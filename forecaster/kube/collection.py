@@ -20,7 +20,6 @@ from forecaster.kube.objects import ApiStatus, Wire
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-
 METADATA_TYPE = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
 """Accepted of objects of which specification and status are not needed; a list of them is called so."""
 PAGE_ITEMS = 500

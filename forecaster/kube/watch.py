@@ -19,7 +19,6 @@ from forecaster.kube.connections import RESPONSE_MAX, RawAnswer
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-
 V = TypeVar("V")
 
 WATCH_SECONDS_RANGE = (300, 600)

@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 
     from forecaster.domain.policy import Policy
 
-
 REASONS_BY_COUNTS = frozenset({Reason.REACTIVE, Reason.FORECAST, Reason.GATED})
 """Reasons whose sentence needs no signal, unless there is more to say: pods that are woken, or not to be spared."""
 

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
 
-
 Positions: TypeAlias = NDArray[np.int32]
 
 NO_COUNT = -1

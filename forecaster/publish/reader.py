@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from forecaster.domain.decision import Recommendation
 
-
 IN_MEMORY = frozenset(name + TEXTS for name in ("namespace", "name", "kind", "consumers")) | {NAMES + PLACES}
 """Texts without which no number can be found or said, and the places of names."""
 _history = msgspec.json.Decoder(WorkloadHistory)

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from forecaster.publish.publisher import OfferedCycle
     from forecaster.publish.settings import RemoteWriteSettings
 
-
 FORECAST, MEASURED = "forecaster_forecast_peak", "forecaster_workload_measured"
 MAX_AHEAD = timedelta(minutes=10)
 """Prometheus refuses samples further ahead of its own clock (web/api: maxAheadTime)."""

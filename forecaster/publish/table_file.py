@@ -17,15 +17,7 @@ from forecaster.horizontal.columns import rows_before, taken
 from forecaster.publish.decision_history import DecisionChange, DecisionHistory
 from forecaster.publish.health import HealthHistory
 from forecaster.publish.record import encoded_sizes
-from forecaster.publish.table import (
-    NAMES,
-    PLACES,
-    SIZES,
-    TEXTS,
-    TableMeta,
-    WrittenColumn,
-    write_table,
-)
+from forecaster.publish.table import NAMES, PLACES, SIZES, TEXTS, TableMeta, WrittenColumn, write_table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence

@@ -98,7 +98,6 @@ class Ours:
     floor_until: Doubles = field(init=False)
 
     def __post_init__(self) -> None:
-        """No container was killed yet."""
         self.every = max(round(STEPS_A_DAY * (self.policy.horizon / DAY)), 1)
         self.floor, self.floor_until = np.zeros(self.rows), np.zeros(self.rows)
 
@@ -155,7 +154,6 @@ class Vpa:
     panel: VpaPanel = field(init=False)
 
     def __post_init__(self) -> None:
-        """Empty histograms."""
         self.panel = VpaPanel(self.rows)
 
     def observe(self, used: Doubles, at: int) -> None:
@@ -194,7 +192,6 @@ class Krr:
     killed_at: Doubles = field(init=False)
 
     def __post_init__(self) -> None:
-        """No container was killed yet."""
         self.killed_at = np.zeros(self.rows)
 
     def observe(self, used: Doubles, at: int) -> None:  # noqa: ARG002  the protocol's

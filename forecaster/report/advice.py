@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import ContainerSize, Prices, Resources, WorkloadId
     from forecaster.vertical.sizing.joint import SizePlan
 
-
 SEVERITY_STYLES = {
     Severity.CRITICAL: "bold red",
     Severity.WARNING: "yellow",

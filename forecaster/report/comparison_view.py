@@ -11,13 +11,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from forecaster.domain.window import MINUTE
-from forecaster.report.comparison import (
-    COMPARISON_LEGEND,
-    left_out_lines,
-    limits_of,
-    sentences,
-    strategy_columns,
-)
+from forecaster.report.comparison import COMPARISON_LEGEND, left_out_lines, limits_of, sentences, strategy_columns
 from forecaster.report.printed import Printable, flat, print_as, print_table, print_text
 
 if TYPE_CHECKING:

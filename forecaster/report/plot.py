@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-
 TICKS = 5
 DRAWING_SIZE = 1000
 """Size of the drawing in its own coordinates; the page stretches them."""

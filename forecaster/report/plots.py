@@ -7,17 +7,7 @@ from typing import TYPE_CHECKING, Any
 from forecaster.domain.window import MINUTE
 from forecaster.replay.strategies import HPA, PERFECT
 from models.display import CAPACITY, DEMAND, FORECAST, SHORTAGE
-from models.pictures import (
-    INK,
-    SOFT,
-    by_time,
-    day_of,
-    dress,
-    figure_of,
-    instants,
-    key_of_lines,
-    model_mark,
-)
+from models.pictures import INK, SOFT, by_time, day_of, dress, figure_of, instants, key_of_lines, model_mark
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

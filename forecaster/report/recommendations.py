@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
     from forecaster.ports import Histories
 
-
 NONE_FOUND = "No workload was found. `forecaster doctor` says which series are missing."
 
 

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     import uvicorn
 
-
 SWITCH_SECONDS = 0.0005
 """Longest time for which a thread that loads a table or reviews rights delays requests; Python's default is ten times
 as long."""

@@ -13,14 +13,7 @@ from http import HTTPStatus
 from typing import TYPE_CHECKING
 
 from forecaster.kube.client import ApiError, AsyncApiClient
-from forecaster.kube.reviews import (
-    MASTERS,
-    NonResourceAttributes,
-    ResourceAttributes,
-    User,
-    is_allowed,
-    token_user,
-)
+from forecaster.kube.reviews import MASTERS, NonResourceAttributes, ResourceAttributes, User, is_allowed, token_user
 from forecaster.serving.audit import Denial
 from forecaster.serving.authentication import BearerToken, FrontProxy, bearer_token, shows_token
 from forecaster.serving.external_metrics import watches
@@ -31,7 +24,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from starlette.types import Scope
-
 
 PROBE_PATHS = frozenset({"/healthz", "/livez", "/readyz"})
 """Paths of probes, which show no credentials."""

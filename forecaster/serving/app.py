@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from forecaster.serving.options import ServingOptions
     from forecaster.serving.upstream import UpstreamAdapter
 
-
 KUBERNETES = ("/apis", "/openapi")
 OPEN_BESIDE = PROBE_PATHS | {"/metrics"}
 """Paths that the plain port still answers where there is a secure one."""

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from forecaster.publish.reader import PublishedTable
 
-
 EXTERNAL_PATHS = {f"/apis/{group.group_version}/namespaces/": group.group_version for group in (EXTERNAL, OWN)}
 """Group and version of external metrics, by what their paths begin with."""
 CUSTOM_PATH = "/apis/custom.metrics.k8s.io/v1beta2/namespaces/"

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-
 EXPIRES_AFTER = timedelta(minutes=5)
 """Kapacity ignores expired results: this long for a job that passes them on once a minute."""
 

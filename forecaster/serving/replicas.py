@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from starlette.requests import Request
 
-
 PIECE_BYTES = 4 << 20
 """Bytes of one answer: some milliseconds of the serving process."""
 TABLE = "table"

@@ -24,7 +24,6 @@ from forecaster.serving.reply import HttpReply, failure
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-
 THREADS = 16
 WAITING = 256
 UPSTREAM_TIMEOUT_SECONDS = 5.0

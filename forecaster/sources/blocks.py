@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-
 Id = TypeVar("Id")
 _CHUNK = 1 << 22
 """Bytes of text decoded at a time: bounds the memory of decoding to some tens of MB whatever the answer's size."""

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
     from forecaster.sources.settings import PrometheusSettings
 
-
 _NO_CACHE = {"nocache": "1"}
 """Without this parameter VictoriaMetrics hides the last 30 seconds, and so the latest minute. Other servers ignore it.
 """

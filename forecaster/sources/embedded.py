@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import Autoscaler, Workload
     from forecaster.sources.queries import Queries
 
-
 _MAX_POINTS = 11_000
 _SERVED_PRESET = "istio"
 """The mesh that recorded request rates claim to come from when the client finds that out by itself."""

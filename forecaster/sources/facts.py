@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from forecaster.sources.pacing import Grid
     from forecaster.sources.wire import QueryAnswer
 
-
 TARGET_WORDS = {
     "utilization": (TargetType.UTILIZATION, 100.0),
     "average": (TargetType.AVERAGE_VALUE, 1.0),

@@ -18,7 +18,6 @@ from forecaster.sources.pacing import BackOff
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-
 HPA_COUNT = "hpa_count"
 """Name of the query for the number of HPAs, a cheap way to notice that one was created or deleted."""
 MAX_FAILED = 2

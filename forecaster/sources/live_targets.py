@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from forecaster.hpa.spec import HpaSpec, MetricSpec
 
-
 MAX_TARGETS = 32
 """Metrics of an HPA that are read: each takes 50 bytes in every row of the fleet, and an owner can write thousands."""
 

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from forecaster.sources.queries import Queries
     from forecaster.sources.settings import PrometheusSettings, SignalSettings
 
-
 _CLOCK_TOLERANCE = timedelta(seconds=30)
 """Half of a one-minute cycle: beyond it the latest minute is missed or is not there yet."""
 

@@ -37,7 +37,6 @@ from forecaster.domain.amounts import duration_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-
 CARRIED = "capacity_"
 """Prefix of the names of queries for pod capacity by signals of the settings."""
 _ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})

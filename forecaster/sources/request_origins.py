@@ -22,7 +22,6 @@ from forecaster.sources.presets import PREFERRED
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping
 
-
 CHECK_INTERVAL = timedelta(minutes=15)
 """Time between two checks of which origins have data."""
 SILENT = HOUR

@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 
     DatabaseAddress: TypeAlias = str | Callable[[], str]
 
-
 NAME_MAX = 253
 """Kubernetes' own limit on the length of a name."""
 MODEL_NAME_MAX = 64

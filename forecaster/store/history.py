@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from forecaster.domain.workload import WorkloadId
 
-
 PER_POINT = FIVE_MINUTES // MINUTE
 REST_OF_POINT = FIVE_MINUTES - MINUTE
 

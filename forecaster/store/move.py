@@ -19,7 +19,6 @@ from forecaster.store.database import Database, decisions, scores, shards, workl
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-
 ROWS_A_STATEMENT = 25
 """Workloads copied in one transaction: some ten thousand rows where decisions change every hour of a month."""
 OWNER_COLUMNS = {workloads: workloads.c.id, decisions: decisions.c.workload, scores: scores.c.workload}

@@ -15,7 +15,6 @@ from forecaster.store.database import decisions, scores, workloads
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-
 CHANGE = 0.05
 """Requests and limits follow a quantile that moves a little in every cycle. Below 5 % no one would roll pods for it, so
 it is no new decision; the reference is the last one kept, so that slow drift is kept as well."""

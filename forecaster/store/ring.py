@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
     from forecaster.domain.workload import WorkloadId
 
-
 ROWS_AT_A_TIME = 512
 """Rows handled at a time, so that temporaries stay at a few MiB however many workloads there are."""
 

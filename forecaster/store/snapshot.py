@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-
 SNAPSHOT_MAGIC = b"fcRings1"
 SNAPSHOT_PREFIX = struct.Struct("<8sI")
 CHECKSUM = struct.Struct("<I")

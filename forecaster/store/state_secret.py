@@ -20,7 +20,6 @@ from forecaster.store.signing import StateKeys, inflated, new_key
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-
 KEY, CHECKPOINT = "key", "checkpoint"
 """Entries of the Secret."""
 MAX_CHECKPOINT = 700 * 1024

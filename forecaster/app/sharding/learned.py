@@ -41,7 +41,6 @@ if TYPE_CHECKING:
     Place = Callable[[str], int]
     """The shard of a namespace."""
 
-
 Before = Callable[[], "ShardState | None"]
 """State learned by a service without shards until its last evaluation time, if there was one."""
 

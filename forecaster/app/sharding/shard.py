@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from forecaster.publish.offer import DecidedColumns
     from forecaster.sources.prometheus import PrometheusSource
 
-
 IDLE = timedelta(minutes=15)
 """Time without a request after which a shard counts as computed elsewhere, and its rings are freed."""
 

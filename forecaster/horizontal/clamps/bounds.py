@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from forecaster.horizontal.clamps.clamp import ClampContext, Step
     from forecaster.horizontal.numbers import Counts
 
-
 KEPT_AWAKE = (
     "TooFewReplicas: min_replicas is 0, and no signal that decides is measured without pods, so nothing could bring "
     "the first one back; one that is, as requests at an ingress or the length of a queue, may take the last pod"

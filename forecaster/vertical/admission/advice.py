@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from forecaster.vertical.cluster_rules.pod import Pod, Requirements
     from forecaster.vertical.recommenders.live_vpa import VpaSizes
 
-
 MIB = 2**20
 _DIGITS = 6
 """Digits compared; a rest beyond them comes from double arithmetic."""

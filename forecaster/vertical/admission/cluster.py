@@ -55,7 +55,6 @@ class Cluster:
     """Nodes and residents, indexed once; None where no nodes are known."""
 
     def __post_init__(self) -> None:
-        """Index."""
         object.__setattr__(self, "occupancy", Occupancy(self.nodes, self.lasting) if self.nodes else None)
 
     @property

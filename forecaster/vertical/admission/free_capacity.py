@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from forecaster.vertical.admission.context import AdmissionContext
 
-
 NODE_FIT, PRIORITY = "node fit", "priority"
 _SHOWN = 3
 MAX_PREEMPTIONS = 20

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from forecaster.vertical.admission.free_capacity import EvictionRisk, FreeCapacity
     from forecaster.vertical.cluster_rules.resource_list import Amounts
 
-
 RESIZE = "in-place resize"
 APPLIED, DEFERRED, INFEASIBLE = "applied", "deferred", "infeasible"
 

@@ -14,7 +14,6 @@ from forecaster.vertical.cluster_rules.validation import Refusal
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-
 CONTAINER, POD = "Container", "Pod"
 _RULE = "limit-range"
 _LARGEST_COMPARED_EXACTLY = (2**63 - 1) // MILLI

@@ -14,7 +14,6 @@ from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-
 POOL_LABELS = (
     "karpenter.sh/nodepool",
     "eks.amazonaws.com/nodegroup",

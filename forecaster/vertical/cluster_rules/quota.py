@@ -14,7 +14,6 @@ from forecaster.vertical.cluster_rules.validation import Refusal
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-
 _RULE = "quota"
 MUST_STATE = frozenset({"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})
 """If a quota tracks one of these, every container must set it; other resources may be left out."""

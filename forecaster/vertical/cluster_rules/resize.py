@@ -18,7 +18,6 @@ from forecaster.vertical.cluster_rules.validation import RESIZE_POLICY, Refusal,
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-
 _NOTHING = Requirements()
 
 

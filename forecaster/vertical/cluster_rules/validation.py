@@ -18,7 +18,6 @@ from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-
 REQUEST_ABOVE_LIMIT = "requestAboveLimit"
 RESIZE_POLICY = "resizePolicy"
 

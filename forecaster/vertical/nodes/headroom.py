@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from forecaster.vertical.nodes.joint_samples import DemandWindow, Floats
     from forecaster.vertical.nodes.pools import Pool
 
-
 PRIORITY_CLASS = HEADROOM
 PRIORITY = -10
 """Below the default priority of pods, and still high enough for the cluster autoscaler to add nodes (its default

@@ -44,7 +44,6 @@ class DemandWindow:
     """Row of each workload; absent where there is no forecast."""
 
     def __post_init__(self) -> None:
-        """Index."""
         object.__setattr__(self, "rows", {workload: i for i, workload in enumerate(self.workloads)})
 
 

@@ -180,7 +180,6 @@ class VpaPanel:
     """Histograms of many containers, fed in order of time. Instants are seconds since 1970, after that."""
 
     def __init__(self, containers: int) -> None:
-        """Start empty."""
         self.interval = DAY // _SECOND
         self.cpu = DecayingWeights.empty(containers, CPU_BUCKETS)
         self.memory = DecayingWeights.empty(containers, MEMORY_BUCKETS)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from forecaster.domain.vertical_policy import VerticalPolicy
     from forecaster.vertical.sizing.containers import ContainerSizing, PodSizing
 
-
 MIN_TARGET, MAX_TARGET = 0.5, 0.9
 """Targets that are still sensible, as ratios: a higher one leaves no time to react, a lower one is slack."""
 

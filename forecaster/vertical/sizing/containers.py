@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.floating]
 
-
 OWN_DAYS = 1.0
 """Days of its own that a container has to have before its sizes are taken."""
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     Doubles = NDArray[np.float64]
     Flags = NDArray[np.bool_]
 
-
 OOM_RAISE = 1.5
 """Above the limit of the kill. Of recorded containers that pass a limit, half pass it by more than a fifth."""
 OOM_WINDOW = timedelta(days=7)

@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     Doubles = NDArray[np.float64]
 
-
 _EDGES = np.array([0.1, 0.25, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.985, 0.99, 0.995, 1.0])
 _PIECES = np.diff(_EDGES, prepend=0.0)
 MIN_WIDTH = 0.02
