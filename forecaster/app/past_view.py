@@ -13,6 +13,7 @@ from forecaster.domain.window import FIVE_MINUTES, HOUR, MINUTE
 from forecaster.replay.look_back import (
     LOOK_BACK_LENGTH,
     MINUTES_A_POINT,
+    HourOfForecasts,
     Span,
     by_hour,
     event_spans,
@@ -51,23 +52,6 @@ class PastForecastView(msgspec.Struct, frozen=True):
     actual: Numbers
 
 
-class HourView(msgspec.Struct, frozen=True):
-    """Errors of the forecasts of one hour; ratios."""
-
-    begin: datetime
-    coverage: float | None
-    error: float | None
-
-
-class SpanView(msgspec.Struct, frozen=True):
-    """A stretch of time, `masked`, `unknown`, `event` or `holiday`, and its description."""
-
-    begin: datetime
-    until: datetime
-    kind: str
-    said: str
-
-
 class NewsView(msgspec.Struct, frozen=True):
     """A deploy or an OOM kill, at the instant at which it was noticed."""
 
@@ -101,8 +85,8 @@ class PastView(msgspec.Struct, frozen=True):
     forecast: PastForecastView | None
     refused: str
     """Reason why there is no forecast; empty where there is one."""
-    hours: list[HourView]
-    spans: list[SpanView]
+    hours: list[HourOfForecasts]
+    spans: list[Span]
     news: list[NewsView]
     containers: list[PastContainerView]
     plain: PlainView | None
@@ -121,21 +105,17 @@ def past_view(
     facts = what_if.facts
     end = facts.traces.end
     forecast, refused = _forecast(facts, signal, lead)
-    spans = {
-        "masked": masked_spans(facts, signal) if refused == "" else [],
-        "unknown": unknown_spans(facts, signal),
-        "event": event_spans(facts.policy.horizontal.events, end - LOOK_BACK_LENGTH, end + HOUR),
-        "holiday": [
-            Span(holiday.start, holiday.end, holiday.name)
-            for holiday in calendar.holidays(end - LOOK_BACK_LENGTH, end + HOUR)
-        ],
-    }
+    spans = masked_spans(facts, signal) if refused == "" else []
+    spans += unknown_spans(facts, signal)
+    spans += event_spans(facts.policy.horizontal.events, end - LOOK_BACK_LENGTH, end + HOUR)
+    holidays = calendar.holidays(end - LOOK_BACK_LENGTH, end + HOUR)
+    spans += [Span(holiday.start, holiday.end, "holiday", holiday.name) for holiday in holidays]
     return PastView(
         signal=str(signal),
         forecast=_forecast_view(forecast) if forecast else None,
         refused=refused,
-        hours=[HourView(*hour) for hour in by_hour(forecast)] if forecast else [],
-        spans=[_span(span, kind) for kind, kind_spans in spans.items() for span in kind_spans],
+        hours=[*by_hour(forecast)] if forecast else [],
+        spans=spans,
         news=[NewsView(at, text) for at, text in workload_facts.news if at >= end - LOOK_BACK_LENGTH],
         containers=[view for container in workload_facts.containers for view in _container(container)],
         plain=_plain(what_if, alone) if alone else None,
@@ -170,10 +150,6 @@ def _forecast_view(past: PastForecast) -> PastForecastView:
 
 def _numbers(values: Floats | Sequence[float]) -> Numbers:
     return [float(f"{value:.{PAST_DIGITS}g}") if np.isfinite(value) else None for value in values]
-
-
-def _span(span: Span, kind: str) -> SpanView:
-    return SpanView(span.begin, span.until, kind, span.text)
 
 
 def _container(container: ContainerRecord) -> list[PastContainerView]:

@@ -6,6 +6,7 @@ any lead can be shown, also one that no policy has used.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -55,7 +56,8 @@ class PastForecast(NamedTuple):
     span: PeakSpan
 
 
-class HourOfForecasts(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class HourOfForecasts:
     """Errors of the forecasts of one hour, as ratios; None where too few peaks are known."""
 
     begin: datetime
@@ -65,12 +67,14 @@ class HourOfForecasts(NamedTuple):
     """|peak - median| as a share of the peaks."""
 
 
-class Span(NamedTuple):
-    """A stretch of time, and its description."""
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of time, `masked`, `unknown`, `event` or `holiday`, and its description."""
 
     begin: datetime
     until: datetime
-    text: str
+    kind: str
+    said: str
 
 
 def past_forecast(facts: WhatIfFacts, signal: Signal, lead: timedelta | None = None) -> PastForecast:
@@ -123,7 +127,7 @@ def masked_spans(facts: WhatIfFacts, signal: Signal) -> list[Span]:
     return [
         span
         for reason in Masked
-        for span in _spans(why == reason, history.weeks.end, f"not learned from as measured: {reason.words}")
+        for span in _spans(why == reason, history.weeks.end, "masked", f"not learned from as measured: {reason.words}")
     ]
 
 
@@ -134,7 +138,7 @@ def unknown_spans(facts: WhatIfFacts, signal: Signal) -> list[Span]:
     stop = facts.traces.column(last) + 1
     bins = values[max(stop - LOOK_BACK_POINTS * MINUTES_A_POINT, 0) : stop]
     bins = bins[len(bins) % MINUTES_A_POINT :].reshape(-1, MINUTES_A_POINT)
-    return list(_spans(np.isnan(bins).all(axis=1), last, "nothing complete was measured"))
+    return list(_spans(np.isnan(bins).all(axis=1), last, "unknown", "nothing complete was measured"))
 
 
 def event_spans(events: tuple[ScheduledEvent, ...], begin: datetime, until: datetime) -> list[Span]:
@@ -145,14 +149,15 @@ def event_spans(events: tuple[ScheduledEvent, ...], begin: datetime, until: date
         for event in events:
             end = event.lasts_until(at)
             if end is not None:
-                spans.setdefault((event.name, end), Span(at, min(end, until), f"{event.name}: {event.effect()}"))
+                span = Span(at, min(end, until), "event", f"{event.name}: {event.effect()}")
+                spans.setdefault((event.name, end), span)
         at += FIVE_MINUTES
     return list(spans.values())
 
 
-def _spans(true: NDArray[np.bool_], end: datetime, text: str) -> Iterator[Span]:
+def _spans(true: NDArray[np.bool_], end: datetime, kind: str, text: str) -> Iterator[Span]:
     """Runs of columns of five minutes, the last of which ends at `end`."""
     edges = np.flatnonzero(np.diff(np.r_[False, true, False].astype(np.int8)))
     start = end - len(true) * FIVE_MINUTES
     for first, stop in edges.reshape(-1, 2).tolist():
-        yield Span(start + first * FIVE_MINUTES, start + stop * FIVE_MINUTES, text)
+        yield Span(start + first * FIVE_MINUTES, start + stop * FIVE_MINUTES, kind, text)

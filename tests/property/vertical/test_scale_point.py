@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.vertical.sizing.beside_hpa import MAX_TARGET, MIN_TARGET, request_beside_hpa
+from forecaster.vertical.sizing.pod import MAX_TARGET, MIN_TARGET, request_beside_hpa
 from tests.oracles.scale_point import naive_rounds
 
 requests = st.floats(0.01, 64)

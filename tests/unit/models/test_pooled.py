@@ -7,7 +7,7 @@ import pytest
 
 from models import Fitted, Panel, StepWindow, create
 from models.evaluate import coverage, pinball
-from models.pooled import HORIZON
+from models.regressions import HORIZON
 from tests.support.panels import FIVE_MINUTES, MONDAY, daily_waves
 
 DAY = 288

@@ -71,7 +71,7 @@ def test_where_nothing_was_measured_is_unknown() -> None:
 def test_demand_at_a_limit_is_masked_with_the_reason() -> None:
     known = facts(_300_240=24.0)  # twelve pods with a limit of two cores each
     spans = masked_spans(known, CPU)
-    assert any("at the CPU limit" in span.text for span in spans)
+    assert any("at the CPU limit" in span.said for span in spans)
     assert any(span.begin < NOON - minutes(270) < span.until for span in spans)
 
 
@@ -79,7 +79,7 @@ def test_events_are_where_their_policy_puts_them() -> None:
     sale = ScheduledEvent.model_validate({"name": "sale", "cron": "0 9 * * *", "duration": "2h", "replicas": 9})
     freeze = ScheduledEvent.model_validate({"name": "move", "cron": "30 12 * * *", "duration": "1h", "freeze": True})
     spans = event_spans((sale, freeze), NOON - 12 * HOUR, NOON + HOUR)
-    assert [(span.begin, span.until, span.text) for span in spans] == [
+    assert [(span.begin, span.until, span.said) for span in spans] == [
         (NOON - 3 * HOUR, NOON - HOUR, "sale: at least 9"),
         (NOON + minutes(30), NOON + HOUR, "move: nothing changes"),
     ]
