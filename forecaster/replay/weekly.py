@@ -7,7 +7,7 @@ from the replay of requests and limits. Beside them stands what was expected of 
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, NamedTuple
@@ -49,7 +49,8 @@ class Adoption(NamedTuple):
     """None where our policy spends more, or less, at all targets."""
 
 
-class SizeFigures(NamedTuple):
+@dataclass(frozen=True, slots=True)
+class SizeFigures:
     """Result of the requests and limits of one pod."""
 
     oom_kills: int
@@ -186,4 +187,4 @@ def _figures(resource: Resource, account: SizeAccount, row: int) -> SizeFigures:
 
 def total_figures(figures: Iterable[SizeFigures]) -> SizeFigures:
     """The sum over workloads."""
-    return reduce(lambda total, other: SizeFigures(*map(add, total, other)), figures, NO_FIGURES)
+    return reduce(lambda total, other: SizeFigures(*map(add, astuple(total), astuple(other))), figures, NO_FIGURES)

@@ -5,6 +5,7 @@ The document for machines has hours, ratios 0-1, money in the currency of the pr
 
 from __future__ import annotations
 
+from dataclasses import astuple
 from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it encodes
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -93,7 +94,7 @@ def _size_columns(week: WeekOutcome) -> list[PrintedColumn]:
         (ALL, total_figures(each.stated for each in week.sizes), total_figures(each.ours for each in week.sizes))
     )
     cells = [
-        (name, *(_amount(figure) for pair in zip(before, after, strict=True) for figure in pair))
+        (name, *(_amount(figure) for pair in zip(astuple(before), astuple(after), strict=True) for figure in pair))
         for name, before, after in rows
     ]
     return columns_from(SIZE_HEADS, cells, (0, 0, 0, 1, 1, 2, 2, 3, 3))
@@ -213,20 +214,11 @@ STRATEGIES = {"hpa": HPA.name, "seasonal_naive": NAIVE, "ours": SERVICE_STRATEGY
 """Strategies by name in the document."""
 
 
-class SizesView(msgspec.Struct, frozen=True, gc=False):
-    """Result of the requests and limits of one pod."""
-
-    oom_kills: int
-    throttled_core_hours: float
-    idle_core_hours: float
-    idle_gib_hours: float
-
-
 class BothSizes(msgspec.Struct, frozen=True):
     """Sizes as the owner states them, and ours."""
 
-    stated: SizesView
-    ours: SizesView
+    stated: SizeFigures
+    ours: SizeFigures
 
 
 class LossesView(msgspec.Struct, frozen=True, gc=False):
@@ -302,7 +294,7 @@ def week_view(week: WeekOutcome) -> WeekView:
         worse=[str(each.workload.id) for each in whole.worse(SERVICE_STRATEGY)],
         total=accounts if whole.workloads else {},
         missing_at_equal_cost=whole.ratio(SERVICE_STRATEGY) if whole.workloads else None,
-        sizes=_both(stated, recommended) if week.sizes else None,
+        sizes=BothSizes(stated, recommended) if week.sizes else None,
         workloads=_workloads(week),
         decided=comparison_view(week.decided, tracks=False) if week.decided else None,
         spare=[SpareView(*each.workload, each.pod_hours, each.recorded / HOUR, each.money) for each in week.spare],
@@ -313,7 +305,7 @@ def week_view(week: WeekOutcome) -> WeekView:
 
 def _workloads(week: WeekOutcome) -> list[WeekWorkload]:
     """All workloads, those on which we were worse first."""
-    sizes = {size.workload: _both(size.stated, size.ours) for size in week.sizes}
+    sizes = {size.workload: BothSizes(size.stated, size.ours) for size in week.sizes}
     adoptions = {adoption.workload: AdoptionView(*adoption[1:]) for adoption in week.adoptions}
     losses = {id_: LossesView(*loss) for id_, loss in (week.losses or {}).items()}
     priced = week.comparison.prices is not None
@@ -329,7 +321,3 @@ def _workloads(week: WeekOutcome) -> list[WeekWorkload]:
         )
         for each in week.comparison.ordered()
     ]
-
-
-def _both(stated: SizeFigures, recommended: SizeFigures) -> BothSizes:
-    return BothSizes(SizesView(*stated), SizesView(*recommended))

@@ -59,8 +59,8 @@ def test_a_workload_without_half_a_day_before_is_not_sized() -> None:
 
 
 def test_the_total_is_the_sum() -> None:
-    figures = NO_FIGURES._replace(oom_kills=2, idle_core_hours=1.5)
-    assert total_figures([figures, figures]) == NO_FIGURES._replace(oom_kills=4, idle_core_hours=3.0)
+    figures = replace(NO_FIGURES, oom_kills=2, idle_core_hours=1.5)
+    assert total_figures([figures, figures]) == replace(NO_FIGURES, oom_kills=4, idle_core_hours=3.0)
 
 
 def outcome(*, missing: float = 0.5, priced: bool = False) -> WeekOutcome:
