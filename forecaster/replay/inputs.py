@@ -71,7 +71,7 @@ class DecisionInputs:
         if minute >= self._first + INPUT_BLOCK:
             self._first, self._block = minute, self._prepared(minute)
         block, place = self._block, minute - self._first
-        events = self._calendar.at(self._measurements.instant(minute)) if self._calendar.any else self._calendar.none
+        events = self._calendar.at(self._measurements.instant(minute))
         return Inputs(
             rules=self._rules,
             policy=self._policy,
@@ -211,13 +211,10 @@ class ReplayEvents:
         self._row = np.array([place[key] if key else len(named) for key in keys], np.int64)
         self.none = EventColumns.none(len(keys))
 
-    @property
-    def any(self) -> bool:
-        """Whether there are any events."""
-        return bool(self._distinct)
-
     def at(self, now: datetime) -> EventColumns:
         """The events [row] at an instant, without their words."""
+        if not self._distinct:
+            return self.none
         rows = [events_at(events, now, lead) for events, lead in self._distinct]
         floors, most, bounds, frozen, *_ = (
             np.array(column)[self._row] for column in zip(*rows, NO_EVENTS, strict=True)
