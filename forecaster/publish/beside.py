@@ -114,10 +114,6 @@ class VpasOfWorkload(VpaListing, frozen=True, kw_only=True):
     vpas: tuple[VpaView, ...] = ()
 
 
-_listing = msgspec.json.Decoder(VpaListing)
-_views = msgspec.json.Decoder(tuple[VpaView, ...])
-
-
 def listed_vpas_beside(
     read_at: datetime, vpas_by_id: Mapping[WorkloadId, tuple[VpaSizes, ...]], unknown: str
 ) -> TextsBeside:
@@ -131,8 +127,9 @@ def vpas_of_workload(table: PublishedTable, entry: TableEntry) -> VpasOfWorkload
     listing = table.whole(VPAS_KEY)
     if not listing:
         return VpasOfWorkload()
-    known, text = _listing.decode(listing), table.text(VPAS_KEY, entry.row)
-    return VpasOfWorkload(known.read_at, known.unknown, vpas=_views.decode(text) if text else ())
+    known, text = msgspec.json.decode(listing, type=VpaListing), table.text(VPAS_KEY, entry.row)
+    vpas = msgspec.json.decode(text or b"[]", type=tuple[VpaView, ...])
+    return VpasOfWorkload(known.read_at, known.unknown, vpas=vpas)
 
 
 def vpa_view(vpa: VpaSizes) -> VpaView:

@@ -80,9 +80,6 @@ class NewPods(msgspec.Struct, frozen=True):
         }
 
 
-_decoder = msgspec.json.Decoder(NewPods)
-
-
 def new_pods_path(table: Path) -> Path:
     """The file beside a table."""
     return table.with_suffix(".new-pods")
@@ -136,7 +133,7 @@ class NewPodsFile:
             status = self._path.stat()
             stamp = (status.st_ino, status.st_mtime_ns, status.st_size)
             if stamp != self._stamp:
-                self._known, self._stamp = _decoder.decode(self._path.read_bytes()), stamp
+                self._known, self._stamp = msgspec.json.decode(self._path.read_bytes(), type=NewPods), stamp
         except (OSError, ValueError, msgspec.DecodeError):
             return None
         return self._known

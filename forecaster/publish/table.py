@@ -98,10 +98,6 @@ class WrittenColumn(NamedTuple):
         return cls(code, planes, data, zlib.crc32(data))
 
 
-_encoder = msgspec.json.Encoder()
-_decoder = msgspec.json.Decoder(TableHeader)
-
-
 def pictures_path(table: Path) -> Path:
     """The file with the pictures of a table, beside it."""
     return table.with_name(f"{table.name}.pictures")
@@ -141,7 +137,7 @@ def _parts(
         places[name] = ColumnPlace(column.code, column.planes, at, size, column.checksum)
         body += column.data, bytes(-size % ALIGNMENT)
         at += size + -size % ALIGNMENT
-    header = _encoder.encode(TableHeader(meta=meta, rows=rows, signals=signals, columns=places))
+    header = msgspec.json.encode(TableHeader(meta=meta, rows=rows, signals=signals, columns=places))
     header += b" " * (-(TABLE_PREFIX.size + len(header)) % ALIGNMENT)
     whole = TABLE_PREFIX.size + len(header) + at
     return [TABLE_PREFIX.pack(TABLE_MAGIC, zlib.crc32(header), len(header), whole), header, *body]
@@ -174,7 +170,7 @@ def read_header(file: TableBytes) -> tuple[TableHeader, int]:
     if zlib.crc32(raw) != checksum:
         raise StoreError("it is damaged: the checksum of the header differs")
     try:
-        return _decoder.decode(raw), TABLE_PREFIX.size + size
+        return msgspec.json.decode(raw, type=TableHeader), TABLE_PREFIX.size + size
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise StoreError(f"its header is not understood: {error}") from error
 

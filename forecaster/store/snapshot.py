@@ -47,10 +47,6 @@ class RingHeader(msgspec.Struct, frozen=True, kw_only=True):
     keys: list[tuple[str, str, str]]
 
 
-_encoder = msgspec.json.Encoder()
-_decoder = msgspec.json.Decoder(list[RingHeader])
-
-
 class Snapshots:
     """Saves the history to one file and reads it back."""
 
@@ -107,7 +103,7 @@ def _write(file: BinaryIO, history: HistoryStore) -> None:
 
 def _content(history: HistoryStore) -> Iterator[bytes | memoryview]:
     rings = [(signal, ring) for signal, pair in history.rings.items() for ring in (pair.minutes, pair.weeks)]
-    header = _encoder.encode([_header(signal, ring) for signal, ring in rings])
+    header = msgspec.json.encode([_header(signal, ring) for signal, ring in rings])
     yield SNAPSHOT_PREFIX.pack(SNAPSHOT_MAGIC, len(header))
     yield header
     for _, ring in rings:
@@ -178,7 +174,7 @@ def _headers(content: _Content) -> list[RingHeader]:
     if magic != SNAPSHOT_MAGIC:
         raise StoreError("it is not a snapshot of this version")
     try:
-        return _decoder.decode(content.read(size))
+        return msgspec.json.decode(content.read(size), type=list[RingHeader])
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise StoreError(f"it is damaged: {error}") from error
 
