@@ -121,7 +121,7 @@ def _traces(options: ReplayOptions, settings: Settings, length: timedelta) -> Tr
     elif options.export.suffix == SUFFIX:
         whole = traces.bundled(options.export, settings.signal_table)
     else:  # a table, which has demand alone
-        whole = traces.exported(options.export, lambda id_, _signals: Workload(id_, 1, 1), settings.signal_table)
+        whole = traces.exported(options.export, lambda id_, _signals: Workload(id_, 0, 0), settings.signal_table)
     ids = [workload.id for workload in whole.workloads]
     chosen_ids = chosen(of_namespaces(ids, options.namespace), options.workload)
     return whole.take([i for i, id_ in enumerate(ids) if id_ in chosen_ids])

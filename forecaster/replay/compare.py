@@ -18,7 +18,7 @@ from forecaster.replay.comparison import Comparison, Curve, WorkloadComparison
 from forecaster.replay.engine import replay_runs
 from forecaster.replay.forecasts import ForecastRequest, ReplayForecasts, forecast_minutes
 from forecaster.replay.gated import DailyGates, GateSince, acting_of, with_seasonal
-from forecaster.replay.setup import Setup, lead_time_of, setup_or_reason
+from forecaster.replay.setup import Setup, first_pods, lead_time_of, setup_or_reason
 from forecaster.replay.strategies import (
     SERVICE_MODEL,
     ForecastSource,
@@ -219,7 +219,7 @@ def runs_of(
 ) -> Iterator[tuple[Point, Run]]:
     """Every workload under every strategy at every share of its targets, the owner's own among them."""
     for series in scope.setups:
-        replicas = scope.measurements.traces.pods_at(series, scope.measurements.begin)
+        replicas = first_pods(series, scope.setups[series], scope.measurements)
         for share in dict.fromkeys((1.0, *assumed.shares)):
             workload, setup = with_setup_at(scope, series, share)
             for strategy in strategies:

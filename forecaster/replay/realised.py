@@ -18,6 +18,7 @@ from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions
 from forecaster.replay.compare import Point, ReplayScope, compared_workloads, demand_of, scope_of, with_setup_at
 from forecaster.replay.comparison import Comparison
 from forecaster.replay.engine import NO_FLOOR, replay_runs
+from forecaster.replay.setup import first_pods
 from forecaster.replay.strategies import DECIDED, HPA, MEASURED
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def floors_of(decisions: Sequence[DecidedCount], begin: datetime, minutes: int) 
 
 def _runs(scope: ReplayScope, series: int, floors: NDArray[np.int32], assumed: Assumptions) -> dict[Point, Run]:
     """The HPA alone at every share of its targets, its own first, and the decisions."""
-    replicas = scope.measurements.traces.pods_at(series, scope.measurements.begin)
+    replicas = first_pods(series, scope.setups[series], scope.measurements)
     runs = {
         Point(series, HPA.name, share): Run(series, *with_setup_at(scope, series, share), replicas)
         for share in dict.fromkeys((1.0, *assumed.shares))

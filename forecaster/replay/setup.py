@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.domain.amounts import duration_text
-from forecaster.domain.signal import CPU, Signal
+from forecaster.domain.signal import CPU, PODS, Signal
 from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import Autoscaler, Target, TargetType, Workload
 from forecaster.horizontal.lead_time import MIN_SCALE_UPS, lead_time
@@ -104,6 +104,16 @@ def setup_or_reason(
     )
 
 
+def first_pods(series: int, setup: Setup, measurements: Measurements) -> int:
+    """Return the ready pods at the beginning; if they were not recorded, the count at which the HPA rests then."""
+    ready, stated = measurements.past(PODS, 0, 1)[0, series], measurements.traces.workloads[series].replicas
+    if stated or not math.isnan(ready):
+        return max(1, stated if math.isnan(ready) else round(float(ready)))
+    loads = [(float(measurements.latest[target.signal].values[0, series]), target) for target in setup.targets]
+    counts = [math.ceil(load / stated_pod(target)) for load, target in loads if not math.isnan(load)]
+    return int(np.clip(max(counts, default=0), setup.bounds.min_replicas, setup.bounds.max_replicas))
+
+
 def lead_time_of(policy: HorizontalPolicy, assumed: Assumptions) -> timedelta:
     """The lead time that the service would have measured on these start-ups, unless the policy states one."""
     return lead_time(policy, assumed.start_ups * MIN_SCALE_UPS).value
@@ -131,10 +141,13 @@ def _too_short(policy: Policy, measurements: Measurements, assumed: Assumptions)
             f"{duration_text(length)} are replayed, and a decision looks {duration_text(reach)} ahead "
             "(lead_time + window); replay a longer time"
         )
-    if past < max(lead, policy.min_history):
+    least = max(lead, policy.min_history)
+    if past < least:
+        rest = past + length - least
+        remedy = f"replay the last {duration_text(rest)}" if rest > reach else "record a longer time"
         return (
-            f"{duration_text(past)} of history before the replay is less than "
-            f"{duration_text(max(lead, policy.min_history))} (the larger of lead_time and min_history)"
+            f"{duration_text(past)} of history before the replay is less than {duration_text(least)} "
+            f"(the larger of lead_time and min_history); {remedy}"
         )
     return ""
 

@@ -78,12 +78,6 @@ class Traces:
         values = {signal: values[:, :columns] for signal, values in self.values.items()}
         return Traces(self.workloads, self.start, values, self.origin)
 
-    def pods_at(self, row: int, at: datetime) -> int:
-        """Return the ready pods at `at`, else the workload's own count; at least one."""
-        column, pods = self.column(at), self.values.get(PODS)
-        known = pods[row, column] if pods is not None and 0 <= column < self.minutes else np.nan
-        return max(1, self.workloads[row].replicas if np.isnan(known) else round(float(known)))
-
     @property
     def signals(self) -> tuple[Signal, ...]:
         """The kinds of demand that were recorded."""

@@ -22,7 +22,7 @@ from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions
 from forecaster.replay.compare import ReplayScope, scope_of, signals_of, with_setup_at
 from forecaster.replay.engine import replay_runs
 from forecaster.replay.forecasts import ForecastRequest, ReplayForecasts, forecast_minutes
-from forecaster.replay.setup import lead_time_of
+from forecaster.replay.setup import first_pods, lead_time_of
 from forecaster.replay.sliders import LEAD_TIME, PolicyChange
 from forecaster.replay.strategies import SERVICE_MODEL, with_horizontal
 
@@ -106,8 +106,8 @@ def tune(
     """
     days = (until - begin) // timedelta(days=1)
     if days < MIN_DAYS:
-        ids = (workload.id for workload in traces.workloads)
-        return Tuning(begin, until, (), dict.fromkeys(ids, _thin(begin, until)))
+        thin = f"{days} whole days of {duration_text(until - begin)} say too little; {MIN_DAYS} are the least"
+        return Tuning(begin, until, (), {workload.id: thin for workload in traces.workloads})
     scope = scope_of(traces, policies, begin, begin + days * timedelta(days=1), assumed)
     refused = dict(scope.left_out)
     proposals: list[PolicyProposal] = []
@@ -153,11 +153,6 @@ class Search:
         costs = DailyCosts.of(replay_runs(runs, scope.measurements, tracks=True), scope, series, self.days)
         workload = scope.measurements.traces.workloads[series]
         return judged(candidates, costs, workload, allow_shortage=self.allow_shortage)
-
-
-def _thin(begin: datetime, until: datetime) -> str:
-    days, length = (until - begin) // timedelta(days=1), duration_text(until - begin)
-    return f"{days} whole days of {length} say too little; {MIN_DAYS} are the least"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -280,7 +275,7 @@ def _runs(
     scope: ReplayScope, series: int, candidates: Sequence[PolicyChange], forecasts: Mapping[PeakSpan, ReplayForecasts]
 ) -> Iterator[Run]:
     measurements, policy = scope.measurements, scope.policies[series]
-    replicas = measurements.traces.pods_at(series, measurements.begin)
+    replicas = first_pods(series, scope.setups[series], measurements)
     for candidate in candidates:
         workload, setup = with_setup_at(scope, series, candidate.target_share)
         span = span_of(candidate, policy)

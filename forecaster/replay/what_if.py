@@ -26,7 +26,7 @@ from forecaster.replay.assumptions import START_UP, Assumptions
 from forecaster.replay.engine import OvertakenError, replay_runs
 from forecaster.replay.forecasts import ForecastRequest, ReplayForecasts, forecast_minutes
 from forecaster.replay.gated import DailyGates, GateSince, with_seasonal
-from forecaster.replay.setup import Setup, setup_or_reason
+from forecaster.replay.setup import Setup, first_pods, setup_or_reason
 from forecaster.replay.sliders import GATE, LEAD_TIME, LEADS, NO_CHANGE, TARGET_SHARE, PolicyChange, beside, tried_names
 from forecaster.replay.strategies import at_share, with_horizontal
 from forecaster.replay.traces import Measurements, Traces, measurements_of
@@ -34,7 +34,6 @@ from forecaster.replay.traces import Measurements, Traces, measurements_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
 
-    from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Workload
     from forecaster.hpa.behavior import Behavior
 
@@ -157,7 +156,7 @@ class WhatIf:
         return setup
 
     def _run(self, workload: Workload, setup: Setup, policy: Policy | None = None) -> Run:
-        replicas = self.facts.traces.pods_at(0, self.measurements.begin)
+        replicas = first_pods(0, setup, self.measurements)
         if policy is None:
             return Run(0, workload, setup, replicas)
         span = self._span(lead_time(policy.horizontal).value)
@@ -179,12 +178,9 @@ class WhatIf:
     def _forecast(self, span: PeakSpan) -> ReplayForecasts:
         if span not in self.forecasts:
             request = ForecastRequest(self.facts.model, span, every=FORECAST_INTERVAL)
-            self.forecasts[span] = forecast_minutes(self.measurements, self._signals, request)
+            signals = sorted({target.signal for target in self._replayable(self.setup).targets})
+            self.forecasts[span] = forecast_minutes(self.measurements, signals, request)
         return self.forecasts[span]
-
-    @property
-    def _signals(self) -> list[Signal]:
-        return sorted({target.signal for target in self._replayable(self.setup).targets})
 
 
 def changed_policy(policy: Policy, change: PolicyChange) -> Policy:

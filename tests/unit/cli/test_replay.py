@@ -76,6 +76,20 @@ def test_an_export_with_a_manifest_becomes_a_report(export: Path, manifest: Path
     assert [f"{path}: written, " in done.stderr for path in (out, page)] == [True, True]
 
 
+def test_pods_of_a_table_begin_where_the_hpa_rests(export: Path, manifest: Path) -> None:
+    options = ("--pod-capacity", "requests=70", "--length", "20m", "--until", "2026-03-01T05:41:00Z", "--no-cache")
+    done = run("--export", str(export), "--hpa", str(manifest), *options, "-o", "json")
+    hpa = json.loads(done.stdout)["workloads"][0]["strategies"]["hpa"]
+    assert hpa["track"]["ready"][0] == 2.0, "100 requests are two pods of 50; nothing says that there was one"
+    assert hpa["own"]["short_minutes"] == 0.0
+
+
+def test_a_replay_of_a_whole_table_names_the_length_that_leaves_a_history(export: Path, manifest: Path) -> None:
+    done = run("--export", str(export), "--hpa", str(manifest), "--pod-capacity", "requests=70", "--length", "1d")
+    assert "0s of history before the replay is less than 1h (the larger of lead_time and min_history)" in done.output
+    assert "replay the last 5h40m" in done.output
+
+
 def test_an_export_of_a_single_sample_is_named_and_no_option_that_was_not_given(tmp_path: Path) -> None:
     (tmp_path / "one.csv").write_text("timestamp,value\n2026-03-01T12:00:00Z,1\n")
     done = run("--export", str(tmp_path / "one.csv"))
