@@ -2,9 +2,9 @@
 
 Columns: `timestamp` (the beginning of the sample: RFC 3339, or seconds or fractions of them since 1970), `value` (total
 over all pods: cores, bytes, requests per second), and if there is more than one series `workload` (`namespace/name`, or
-a name; `series_id` is the same) and `signal` (cpu, memory, requests, pods; default cpu). A sample that covers several
-minutes describes each of them; of several within a minute the mean counts. A wide table has the column of the time, and
-workloads as heads of the others.
+a name, beside a `namespace` or not; `series_id` is the same) and `signal` (cpu, memory, requests, pods; default cpu). A
+sample that covers several minutes describes each of them; of several within a minute the mean counts. A wide table has
+the column of the time, and workloads as heads of the others.
 """
 
 from __future__ import annotations
@@ -92,12 +92,13 @@ def table_of(path: Path) -> pd.DataFrame:
 def _text(path: Path) -> pd.DataFrame:
     """Columns parted by the first separator of the first line, which spreadsheets write there by itself: `sep=;`."""
     head = str(pd.read_csv(path, sep="\0", nrows=0, quoting=csv.QUOTE_NONE).columns[0])
-    separator = re.search("[,;\t]", head)
-    return pd.read_csv(path, sep=separator[0] if separator else ",", skiprows=int(head.startswith("sep=")))
+    separator = (re.search("[,;\t]", head) or [","])[0]
+    return pd.read_csv(path, sep=separator, skiprows=int(head.startswith("sep=")), skipinitialspace=True)
 
 
 PARQUET = (".parquet", ".pq")
 TIME_NAMES, VALUE_NAMES = ("timestamp", "time", "ds"), ("value", "y")
+HEADS = {*TIME_NAMES, *VALUE_NAMES, "namespace", "workload", "series_id", "signal"}
 SERIES_LABEL = re.compile(r'(\w+)="([^"]*)"')
 """A label of a series as Prometheus and Grafana write it in its name."""
 FORMS = "use one row a sample (timestamp, workload, signal, value), or one column a workload beside the time"
@@ -108,25 +109,31 @@ def _long(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
     if isinstance(frame.index, pd.DatetimeIndex):
         frame = frame.rename_axis("timestamp").reset_index()
     there = ", ".join(map(str, frame.columns))
-    time, value = (
-        next((column for name in names for column in frame if str(column).lower() == name), None)
-        for names in (TIME_NAMES, VALUE_NAMES)
-    )
+    frame = frame.rename(columns=lambda head: plain if (plain := str(head).strip().lower()) in HEADS else head)
+    time, value = (next((name for name in names if name in frame), None) for names in (TIME_NAMES, VALUE_NAMES))
     if time is None:
         raise SourceRefused(f"{path}: has no column 'timestamp' among {there}; {FORMS}")
     if frame.empty:
         raise SourceRefused(f"{path}: holds no sample")
     if value is not None:
-        return frame.rename(columns={time: "timestamp", value: "value"})
+        series = {} if "workload" in frame else {"series_id": "workload"}
+        return _qualified(frame.rename(columns={time: "timestamp", value: "value"} | series))
     wide = frame.set_index(time).dropna(axis="columns", how="all")
-    for column in wide:
-        if not pd.api.types.is_numeric_dtype(wide[column]):
-            sample = wide[column].dropna().iloc[0]
-            raise SourceRefused(f"{path}: column {column!r} holds {sample!r}, which is no number; {FORMS}")
+    for column in wide.select_dtypes(exclude="number"):
+        sample = wide[column].dropna().iloc[0]
+        raise SourceRefused(f"{path}: column {column!r} holds {sample!r}, which is no number; {FORMS}")
     if wide.empty:
         raise SourceRefused(f"{path}: has no column 'value' among {there}; {FORMS}")
     named = wide.rename(columns=_series_name).rename_axis("timestamp").reset_index()
     return named.melt("timestamp", var_name="workload", value_name="value").dropna(subset=["value"])
+
+
+def _qualified(frame: pd.DataFrame) -> pd.DataFrame:
+    """The samples with the column `namespace` before each workload that has none in its name."""
+    if not {"namespace", "workload"} <= set(frame.columns):
+        return frame
+    names = frame["workload"].astype(str)
+    return frame.assign(workload=names.where(names.str.contains("/"), frame["namespace"].astype(str) + "/" + names))
 
 
 def _series_name(column: object) -> str:
@@ -137,7 +144,6 @@ def _series_name(column: object) -> str:
 
 
 def _named(frame: pd.DataFrame, path: Path, known: Signals) -> pd.DataFrame:
-    frame = frame if "workload" in frame else frame.rename(columns={"series_id": "workload"})
     signals = frame["signal"].astype(str) if "signal" in frame else pd.Series(str(CPU), frame.index)
     unknown = set(signals.unique()) - set(known.by_name)
     if unknown:

@@ -305,7 +305,8 @@ def pod_resources(spec: PodSpec) -> Resources:
     The pod's own if stated, else the sum over app containers and native sidecars; None where one of these states none.
     """
     running = [*(spec.containers or ()), *_sidecars(spec)]
-    summed = _summed(tuple(_stated(container.resources) for container in running))
+    parts = tuple(_stated(container.resources) for container in running)
+    summed = total(parts) if len(parts) > FEW else _total_of_few(parts)  # one object for equal parts
     if spec.resources is None:
         return summed
     own = _stated(spec.resources)
@@ -351,11 +352,6 @@ def _amount(text: str) -> float | None:
         return -(-parse_quantity(text).nano // 10**6) / 1000  # in milli-units, as kube-state-metrics has it
     except QuantityError:
         return None
-
-
-def _summed(parts: tuple[Resources, ...]) -> Resources:
-    """Sum the containers of a pod; one object for equal parts, unless they are thousands."""
-    return total(parts) if len(parts) > FEW else _total_of_few(parts)
 
 
 _total_of_few = lru_cache(maxsize=1 << 14)(total)

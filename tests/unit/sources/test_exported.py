@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from forecaster.domain.signal import CPU, REQUESTS
+from forecaster.domain.signal import CPU, MEMORY, REQUESTS
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import SourceRefused
 from forecaster.sources.exported import Exported, read_export
@@ -67,6 +67,18 @@ def test_a_column_a_workload_is_read_as_grafana_exports_it(tmp_path: Path) -> No
 def test_of_two_names_for_one_thing_the_plainer_one_is_read(tmp_path: Path) -> None:
     text = "time,timestamp,value,series_id,workload\n12:00,2026-03-01T12:00:00Z,2,17,shop/web\n"
     assert read(tmp_path, text).ids == (WorkloadId("shop", "Deployment", "web"),)
+
+
+def test_heads_may_be_capitalized_as_spreadsheets_write_them(tmp_path: Path) -> None:
+    export = read(tmp_path, "Timestamp, Workload, Signal, Value\n2026-03-01T12:00:00Z, shop/web, memory, 7\n")
+    assert (export.ids, export.values[MEMORY].tolist()) == ((WorkloadId("shop", "Deployment", "web"),), [[7.0]])
+
+
+def test_a_namespace_has_a_column_of_its_own(tmp_path: Path) -> None:
+    at = "2026-03-01T12:00:00Z"
+    export = read(tmp_path, f"timestamp,namespace,workload,value\n{at},shop,web,1\n{at},test,web,2\n{at},a,b/c,3\n")
+    assert [str(id_) for id_ in export.ids] == ["b/c", "shop/web", "test/web"]
+    assert export.values[CPU].tolist() == [[3.0], [1.0], [2.0]]
 
 
 def test_parquet_is_read_too(tmp_path: Path) -> None:
