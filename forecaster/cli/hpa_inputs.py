@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import yaml
 
 from forecaster.app.clock import current, instant
+from forecaster.cli.streams import tell
 from forecaster.domain.quantity import QuantityError, parse_quantity, right_spelling
 from forecaster.errors import ConfigError, Fault, ForecasterError
 from forecaster.hpa.documents import DocumentError, answers_of, newest_sample, pods_of
@@ -64,7 +65,7 @@ def streamed(paths: Sequence[Path], controller: Controller) -> list[StreamedHpa]
         InputError: with every fault where the API server would refuse one, or where there is none.
     """
     if not paths:
-        raise InputError("name a manifest, or - for standard input")
+        raise ConfigError("command line", [Fault("FILE", ..., "name a manifest, or - for standard input")])
     hpas, faults, kinds = [], [], set()
     for path in paths:
         for document in (part for outer in _documents(path) for part in _items(outer)):
@@ -157,7 +158,7 @@ def _metric_of(place: int, trigger: Any, scaled_object: str) -> dict[str, Any]:
         aim: dict[str, object] = (
             {"type": "Utilization", "averageUtilization": int(amount) if amount.isdecimal() else amount}
             if utilization
-            else average(amount)
+            else {"type": "AverageValue", "averageValue": amount}
         )
         container = metadata.get("containerName")
         block = {"name": kind, "target": aim} | ({"container": container} if container else {})
@@ -167,17 +168,13 @@ def _metric_of(place: int, trigger: Any, scaled_object: str) -> dict[str, Any]:
             else {"type": "Resource", "resource": block}
         )
     amount = str(next((metadata[key] for key in THRESHOLDS if key in metadata), "1"))
-    aim = {"type": "Value", "value": amount} if metric_type == "Value" else average(amount)
+    per_pod: dict[str, object] = {"type": "AverageValue", "averageValue": amount}
+    aim = {"type": "Value", "value": amount} if metric_type == "Value" else per_pod
     selector = {"matchLabels": {"scaledobject.keda.sh/name": scaled_object}}
     return {
         "type": "External",
         "external": {"metric": {"name": f"s{place}-{kind}", "selector": selector}, "target": aim},
     }
-
-
-def average(amount: object) -> dict[str, object]:
-    """A target of so much a pod."""
-    return {"type": "AverageValue", "averageValue": amount}
 
 
 def specs_of(paths: Sequence[Path], controller: Controller) -> list[HpaSpec]:
@@ -205,9 +202,13 @@ def observation_of(
         except DocumentError as error:
             raise InputError(str(error)) from error
     if replicas is None:
-        raise InputError("give --pods FILE, or --replicas N with --usage METRIC=QUANTITY")
-    now = stated or current()
-    return observe_totals(spec, replicas, amounts_of(usage, "--usage"), amounts_of(request, "--request"), now), now
+        remedy = "give --pods FILE, or --replicas N with --usage METRIC=QUANTITY"
+        raise ConfigError("command line", [Fault("--replicas", ..., remedy)])
+    now, totals = stated or current(), amounts_of(usage, "--usage")
+    known = [metric.name for metric in spec.metrics]
+    for name in sorted(totals.keys() - set(known)):
+        tell(f"! --usage {name}: HPA {spec.name} has no such metric; its metrics: {', '.join(known)}")
+    return observe_totals(spec, replicas, totals, amounts_of(request, "--request"), now), now
 
 
 def _from_files(

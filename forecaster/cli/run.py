@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -19,9 +19,6 @@ from forecaster.cli.options import (
     settings_of,
 )
 from forecaster.cli.streams import tell
-
-if TYPE_CHECKING:
-    from forecaster.actuators.release import ReleaseLine
 
 OBJECTS_ARGUMENT = typer.Argument(metavar="NAMESPACE/NAME", help="Only these HPAs and workloads; shell patterns.")
 
@@ -63,17 +60,20 @@ def release(
     from forecaster.app.effects import released_objects
 
     qualified = pattern if "/" in pattern else f"*/{pattern}"
-    client = api_client(kubeconfig, context)
+    settings = settings_of(config, None, None)
     released = released_objects(
-        client,
-        settings_of(config, None, None),
+        api_client(kubeconfig or (None if context else settings.acting.kubeconfig), context),
+        settings,
         current(),
         expired=expired,
         dry_run=dry_run,
         at_once=at_once,
         chosen=lambda namespace, name: fnmatchcase(f"{namespace}/{name}", qualified),
     )
-    done = [_print_released(outcome) for outcome in released]
+    done = []
+    for outcome in released:
+        typer.echo(outcome.line, err=not outcome.done)
+        done.append(outcome.done)
     if not done:
         tell(f"Nothing to put back: no HPA or workload {qualified} has a mark of ours.")
     if not all(done):
@@ -85,15 +85,11 @@ def resume(config: ConfigFile = None, kubeconfig: Kubeconfig = None, context: Co
     from forecaster.app.clock import current
     from forecaster.kube.lease import lease_path, resume_falling
 
-    lease = settings_of(config, None, None).acting.lease
-    after = resume_falling(api_client(kubeconfig, context), lease_path(*lease.split("/")), current())
-    tell(f"Lease {lease}: what the brake held goes down now, within the limits of each cycle.")
+    acting = settings_of(config, None, None).acting
+    client = api_client(kubeconfig or (None if context else acting.kubeconfig), context)
+    after = resume_falling(client, lease_path(*acting.lease.split("/")), current())
+    tell(f"Lease {acting.lease}: what the brake held goes down now, within the limits of each cycle.")
     if after.paused:
         tell(
             "Writes are still paused: resume them on the dashboard, or set forecaster.dev/pause of the Lease to false."
         )
-
-
-def _print_released(outcome: ReleaseLine) -> bool:
-    typer.echo(outcome.line, err=not outcome.done)
-    return outcome.done

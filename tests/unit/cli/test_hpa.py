@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from forecaster.cli.catalogue import schema_of
 from forecaster.cli.hpa import app
 from forecaster.cli.hpa_inputs import InputError
-from forecaster.errors import ForecasterError
+from forecaster.errors import ConfigError, ForecasterError
 
 if TYPE_CHECKING:
     from click.testing import Result
@@ -258,6 +258,20 @@ def test_pods_that_are_no_pods_say_why(hpa: Path, tmp_path: Path, text: str, rea
 
 def test_a_file_that_is_not_there_is_an_error_of_usage(tmp_path: Path) -> None:
     assert run("explain", "--hpa", tmp_path / "nowhere.yaml", "--replicas", 1).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    "options", [["explain"], ["explain", "hpa.yaml", "--usage", "cpu=1"], ["simulate", "--hpa", "hpa.yaml"]]
+)
+def test_options_that_are_missing_are_an_error_of_usage(hpa: Path, options: list[str]) -> None:
+    error = run(*(hpa if option == hpa.name else option for option in options)).exception
+    assert isinstance(error, ConfigError)
+    assert error.origin == "command line"
+
+
+def test_usage_of_a_metric_that_the_hpa_does_not_have_is_named(hpa: Path) -> None:
+    result = run("simulate", "--hpa", hpa, "--replicas", 4, "--usage", "cpus=1", "--usage", "cpu=2")
+    assert "! --usage cpus: HPA shop has no such metric; its metrics: cpu" in result.stderr
 
 
 SCALED = """
