@@ -76,12 +76,10 @@ def _reached(source: PrometheusSource, settings: PrometheusSettings, now: dateti
     if not rows:
         detail = f"{shown_url(settings.url)} answers vector(time()) with no value"
         return [Check("address", ok=False, detail=detail, remedy=_SERVER)]
-    return [address, Check("authentication", ok=True, detail="accepted"), _clock(rows[0].value - now.timestamp())]
-
-
-def _clock(ahead_seconds: float) -> Check:
+    ahead_seconds = rows[0].value - now.timestamp()
     detail = f"the server is {abs(ahead_seconds):.1f} s {'ahead' if ahead_seconds >= 0 else 'behind'}"
-    return Check("clock", abs(ahead_seconds) <= _CLOCK_TOLERANCE.total_seconds(), detail, _CLOCK)
+    clock = Check("clock", abs(ahead_seconds) <= _CLOCK_TOLERANCE.total_seconds(), detail, _CLOCK)
+    return [address, Check("authentication", ok=True, detail="accepted"), clock]
 
 
 def _version(source: PrometheusSource) -> Check:

@@ -301,9 +301,7 @@ class Queries(BaseModel):
     def rendered(self, template: str, window: timedelta | None = None, containers: Collection[str] = ()) -> str:
         """`template` with a text for each of its names."""
         owners = OWNERS_RECORDED if self.preset == "recorded" else OWNER_JOIN
-        # One series of value 1 per workload name, from any query that has one series per workload.
-        once = f"topk by (namespace, workload) (1, group by (namespace, workload_kind, workload) (\n{self.replicas}\n))"
-        text = promql.filled(template, {"workloads": once, "owners": owners})
+        text = promql.filled(template, {"workloads": _named_once(self.replicas), "owners": owners})
         named = promql.any_of(sorted(containers)) if 0 < len(containers) <= MAX_NAMED_CONTAINERS else ANY_CONTAINER
         values = {
             "namespaces": promql.escaped(self.namespaces),
@@ -315,3 +313,8 @@ class Queries(BaseModel):
         }
         text = promql.filled(text, values)
         return promql.about_workloads(text, self._names) if self._names else text
+
+
+def _named_once(replicas: str) -> str:
+    """One series of value 1 per workload name, from any query that has one series per workload."""
+    return f"topk by (namespace, workload) (1, group by (namespace, workload_kind, workload) (\n{replicas}\n))"
