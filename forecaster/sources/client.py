@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from datetime import timedelta
+from email.utils import parsedate_to_datetime
 from functools import partial
+from time import time
 from typing import TYPE_CHECKING, Any, Self
 
 import requests
@@ -12,7 +16,8 @@ from requests.auth import HTTPBasicAuth
 from urllib3.exceptions import ConnectTimeoutError, InvalidHeader, MaxRetryError, NameResolutionError, ReadTimeoutError
 from urllib3.util.retry import Retry
 
-from forecaster.errors import SourceRefused, SourceTimeout, shown_url
+from forecaster.domain.amounts import duration_text
+from forecaster.errors import SourceRefused, SourceTimeout, SourceUnavailable, shown_url
 from forecaster.kube.connections import timed
 from forecaster.sources.identity import PERMISSIONS, BearerAuth, cloud_identity, is_local
 from forecaster.sources.wire import Denied, Query, QueryAnswer, body_of, facts_of, translated, understood
@@ -27,10 +32,9 @@ if TYPE_CHECKING:
     from forecaster.sources.settings import PrometheusSettings
 
 _NO_CACHE = {"nocache": "1"}
-"""Without this parameter VictoriaMetrics hides the last 30 seconds, and so the latest minute. Other servers ignore it.
-"""
-
-
+"""Without this parameter VictoriaMetrics hides the last 30 seconds, and so the latest minute; others ignore it."""
+MAX_SKEW, PRESENT = 120.0, 300.0
+"""Seconds by which the server's clock may differ from ours, in questions about the latest seconds by our clock."""
 IMPATIENT = 1 / 3
 """Share of the time for an answer after a question without one: a server that stands still ends no cycle's minute."""
 
@@ -64,6 +68,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
                 form = {**question.form, **_NO_CACHE, "timeout": f"{max(patience - 1, patience / 2):.3f}"}
                 response = self._sent("POST", question.path, patience, form)
                 body = body_of(response, self._max_bytes)
+            _compare_clocks(question, response.headers.get("Date", ""), where)
             return understood(response, body, where)
         except SourceTimeout:
             self.silent = True
@@ -95,6 +100,16 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
             allow_redirects=False,
             stream=True,
         )
+
+
+def _compare_clocks(question: Query, stated: str, where: str) -> None:
+    """Refuse an answer about the present from a server with another clock: its present is another time."""
+    now, instant = time(), float(question.form.get("end") or question.form.get("time") or 0.0)
+    with suppress(ValueError, TypeError, OverflowError):
+        ahead = parsedate_to_datetime(stated).timestamp() - now
+        if abs(ahead) > MAX_SKEW and abs(instant - now) <= PRESENT:
+            differs = f"{duration_text(timedelta(seconds=round(abs(ahead))))} {'ahead of' if ahead > 0 else 'behind'}"
+            raise SourceUnavailable(f"{where}: its clock is {differs} this machine's; run a time service on both")
 
 
 def _session(settings: PrometheusSettings) -> requests.Session:

@@ -204,10 +204,7 @@ def _age(source: PrometheusSource, at: datetime) -> Check:
         return Check("sample age", ok=False, detail="no CPU sample in the last minutes", remedy=_missing(source, at))
     age = timedelta(seconds=max(at.timestamp() - newest, 0.0))
     return Check(
-        "sample age",
-        age <= _STALE,
-        f"the latest sample is {duration_text(age)} old",
-        "see whether the targets are up",
+        "sample age", age <= _STALE, f"the latest sample is {duration_text(age)} old", "see whether the targets are up"
     )
 
 

@@ -85,7 +85,7 @@ class PrometheusSource:
 
         def ask(name: str) -> tuple[InstantRow, ...]:
             query = self.queries.hpa_count() if name == HPA_COUNT else self.queries.fact(name, self._rotation.named)
-            return self._whole(at_instant(name, query, at))
+            return self.rows(at_instant(name, query, at), whole=True)
 
         self._facts_time.is_over(at)
         self.client.silent = False
@@ -124,10 +124,7 @@ class PrometheusSource:
 
     def latest(self, signal: Signal, at: datetime) -> Block:
         """The demand of every workload at exactly `at`: one column."""
-        return self._at_once(signal, Grid(at, MINUTE, 1))
-
-    def _at_once(self, signal: Signal, grid: Grid) -> Block:
-        at = grid.start
+        grid = Grid(at, MINUTE, 1)
         if signal == REQUESTS and self.queries.detects_requests:
             with self._patient(signal, at):
                 return self._of_origins(grid, self._origins(at), at)
@@ -162,7 +159,7 @@ class PrometheusSource:
         for name, query in self.queries.container_facts().items():
             if len(failures) < MAX_FAILED:
                 try:
-                    self._container_rows[name] = self._whole(at_instant(name, query, at))
+                    self._container_rows[name] = self.rows(at_instant(name, query, at), whole=True)
                 except SourceError as error:
                     failures.append(error)
         if failures and not self._container_rows.keys() >= NEEDED_OF_CONTAINERS:
@@ -232,18 +229,11 @@ class PrometheusSource:
     def _containers(self, signal: Signal) -> Mapping[WorkloadId, str]:
         return self._named.get(signal, NOTHING_NAMED)
 
-    def rows(self, question: Query) -> tuple[InstantRow, ...]:
-        """Return every series of an instant query, with its value."""
-        return self._rows(question, self.client.ask(question))
-
-    def _whole(self, question: Query) -> tuple[InstantRow, ...]:
-        """Ask for facts that mean something by their absence, e.g. that a workload has no HPA."""
+    def rows(self, question: Query, *, whole: bool = False) -> tuple[InstantRow, ...]:
+        """Return every series of an instant query; of a `whole` answer, where absence means something."""
         answer = self.client.ask(question)
-        if answer.partial:
+        if whole and answer.partial:
             raise SourceUnavailable(f"{self.client.where(question.name)}: the answer is partial: {answer.partial}")
-        return self._rows(question, answer)
-
-    def _rows(self, question: Query, answer: QueryAnswer) -> tuple[InstantRow, ...]:
         with self._promised(question.name):
             return rows_of(answer)
 

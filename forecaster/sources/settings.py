@@ -92,8 +92,7 @@ class PrometheusSettings(BaseModel):
         None, description="PEM file of the authorities that may sign the server's certificate. Default: the system's."
     )
     insecure_skip_verify: bool = Field(
-        default=False,
-        description="Accept any server certificate. For trying things out: any host in between can lie.",
+        default=False, description="Accept any server certificate. For trying things out: any host in between can lie."
     )
     headers: dict[str, SecretStr] = Field(
         default_factory=dict,
@@ -130,9 +129,7 @@ class PrometheusSettings(BaseModel):
         0.5, ge=0, le=30, description="Pause before the second attempt of those, doubled each time."
     )
     max_points: int = Field(
-        11_000,
-        ge=2,
-        description="Most points per series in one answer; Prometheus refuses more than 11,000.",
+        11_000, ge=2, description="Most points per series in one answer; Prometheus refuses more than 11,000."
     )
     samples_per_answer: int = Field(
         1_000_000,
@@ -185,8 +182,7 @@ class SignalSettings(Section):
     """A signal of your own: its query, and how an HPA uses it."""
 
     preset: Literal["", "vllm", "sglang", "tgi", "triton"] = Field(
-        "",
-        description="Requests in flight at a server of models, in place of unit, query and capacity of your own.",
+        "", description="Requests in flight at a server of models, in place of unit, query and capacity of your own."
     )
     unit: str = Field("", description="Unit of the amounts, in explanations: messages, tokens/s, connections.")
     query: str = Field(

@@ -117,7 +117,8 @@ def answering(respond: Callable[[HttpRequest], Reply]) -> type[BaseHTTPRequestHa
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
             form = dict(parse_qsl(body.decode("utf-8", "replace")))
             reply = respond(HttpRequest(self.command, self.path, dict(self.headers), form, body))
-            self.send_response(reply.status)
+            begin = self.send_response_only if "Date" in reply.headers else self.send_response
+            begin(reply.status)
             for name, value in reply.headers.items():
                 self.send_header(name, value)
             if "Content-Length" not in reply.headers:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from email.utils import formatdate
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
@@ -12,7 +15,7 @@ import pytest
 
 from forecaster.domain.signal import CPU, REQUESTS
 from forecaster.domain.workload import WorkloadId
-from forecaster.errors import SourceRefused
+from forecaster.errors import SourceRefused, SourceUnavailable
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.queries import Queries
 from forecaster.sources.settings import PrometheusSettings
@@ -191,3 +194,26 @@ class TestAPartialAnswer:
                 with closing(PrometheusSource(settings, Queries())) as source:
                     (block,) = source.container_usage(CPU, NOON, NOON, 5 * MINUTE)
             np.testing.assert_array_equal(block.values, [expected])
+
+
+class TestClocks:
+    """A server whose clock is another answers questions about the present by samples of another time."""
+
+    @pytest.mark.parametrize(("ahead", "words"), [(600, "10m ahead of"), (-600, "10m behind")])
+    def test_the_present_is_not_read_where_they_differ_and_the_message_says_by_how_much(
+        self, ahead: float, words: str
+    ) -> None:
+        with pytest.raises(SourceUnavailable, match=f"its clock is {words} this machine's; run a time service on both"):
+            self.latest(ahead, datetime.now(UTC))
+
+    @pytest.mark.parametrize(("ahead", "at"), [(60, datetime.now(UTC)), (600, NOON)], ids=["a minute", "the past"])
+    def test_the_past_is_and_what_differs_little(self, ahead: float, at: datetime) -> None:
+        assert len(self.latest(ahead, at).ids) == 1
+
+    def latest(self, ahead: float, at: datetime) -> Block:
+        """The demand at an instant, by a server with such a clock."""
+        stated = {"Content-Type": "application/json", "Date": formatdate(time.time() + ahead, usegmt=True)}
+        with Server(lambda _: replace(vector((WEB, "1"), at=at.timestamp()), headers=stated)) as server:
+            chosen = PrometheusSettings(url=server.url, retries=0)
+            with closing(PrometheusSource(chosen, Queries(requests_from="none"))) as source:
+                return source.latest(CPU, at)
