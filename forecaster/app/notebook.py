@@ -18,7 +18,6 @@ from forecaster.config.settings import load as load_settings
 from forecaster.domain.signal import BUILT_IN, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Block, last_multiple
 from forecaster.errors import UnknownName
-from forecaster.forecasting.peaks import key_of
 from forecaster.sources import factory
 from forecaster.sources.bundle import SUFFIX, Bundle, read_bundle
 from forecaster.sources.exported import table_of, workload_named
@@ -79,7 +78,7 @@ def prometheus_of(origin: str | Path | None = None) -> Settings | None:
 def recorded(signal: str = "cpu", *, days: int = 13, step: timedelta = FIVE_MINUTES) -> Panel:
     """The newest days of the bundled recording: every workload that has the signal, as means over each step."""
     recording = load_recording()
-    keys = [key_of(workload.id) for workload in recording.workloads]
+    keys = [workload.id.path for workload in recording.workloads]
     whole = Panel.cleaned(recording.values[_signal(signal)], recording.start - MINUTE, MINUTE, keys)
     return _measured(whole.last(timedelta(days=days)).resample(step), signal)
 
@@ -122,12 +121,12 @@ def exported(path: str | Path, signal: str = "cpu", *, step: timedelta = FIVE_MI
             raise PanelError(f"{path} holds no sample of {signal!r}; its signals are: {there}")
     panel = Panel.from_long(frame)
     whole = panel if panel.step >= step else Panel.from_long(frame, step)
-    keys = tuple(key_of(workload_named(key)) for key in whole.keys)
+    keys = tuple(workload_named(key).path for key in whole.keys)
     return replace(_measured(replace(whole, keys=keys), signal), notes=whole.notes)
 
 
 def _of_bundle(bundle: Bundle, signal: str, step: timedelta) -> Panel:
-    keys = tuple(key_of(workload.id) for workload in bundle.workloads)
+    keys = tuple(workload.id.path for workload in bundle.workloads)
     values = bundle.values.get(_signal(signal), np.zeros((len(keys), 0), np.float32))
     whole = Panel.cleaned(values, bundle.manifest.start - MINUTE, MINUTE, keys)
     return _measured(whole.resample(step) if whole.length else whole, signal)
@@ -154,7 +153,7 @@ def panel_of_blocks(blocks: Sequence[Block]) -> Panel:
         parts.append(part)
     # A block names instants at which a bin ends, a panel those at which it begins.
     start = blocks[0].start - blocks[0].step
-    return Panel(np.concatenate(parts, axis=1), start, blocks[0].step, tuple(key_of(id_) for id_ in ids))
+    return Panel(np.concatenate(parts, axis=1), start, blocks[0].step, tuple(id_.path for id_ in ids))
 
 
 def _signal(name: str) -> Signal:

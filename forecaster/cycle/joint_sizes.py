@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -111,9 +112,8 @@ def _joint_advice(workload: Workload, recommendation: Recommendation, row: int, 
     utilization = shared.per_pod / request
     costs = replace(known.costs, utilization=utilization)
     now = size_plan(stretches, request, memory, model, bounds, costs, workload.replicas)
-    plan = joint_choice(
-        stretches, model, bounds, costs, workload.replicas, PlanRefusal(workload, recommendation, known)
-    )
+    refusal = partial(_refusal, workload, recommendation, known)
+    plan = joint_choice(stretches, model, bounds, costs, workload.replicas, refusal)
     if isinstance(plan, Infeasible):
         return JointAdvice(now, reason=plan.reason)
     if plan.cost > now.cost * (1 - GAIN):
@@ -170,18 +170,10 @@ def _model(usage: PodUsage, row: int, memory: float, highest: float) -> PodModel
     return PodModel(0.0, max(memory - slope * highest, 0.0), 1.0, min(slope, memory / highest))
 
 
-@dataclass(frozen=True, slots=True)
-class PlanRefusal:
-    """Refusal of a plan by the admission proof, with the reason."""
-
-    workload: Workload
-    recommendation: Recommendation
-    known: JointInputs
-
-    def __call__(self, plan: SizePlan) -> str:
-        """Return why the cluster would refuse the plan; empty if it would accept it, or if that is not known."""
-        proof = _proved(plan, self.workload, self.recommendation, self.known).proof
-        return "" if proof is None or proof.accepted else str(proof.refusals[0])
+def _refusal(workload: Workload, recommendation: Recommendation, known: JointInputs, plan: SizePlan) -> str:
+    """Return why the cluster would refuse a plan; empty if it would accept it, or if that is not known."""
+    proof = _proved(plan, workload, recommendation, known).proof
+    return "" if proof is None or proof.accepted else str(proof.refusals[0])
 
 
 def _proved(plan: SizePlan, workload: Workload, recommendation: Recommendation, known: JointInputs) -> Advice:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from forecaster.domain.window import DAY
-from forecaster.forecasting.peaks import LEVELS, PeakForecasts, key_of, panel_of
+from forecaster.forecasting.peaks import LEVELS, PeakForecasts, panel_of
 from forecaster.horizontal.columns import TextCodes
 from models import Lent, Prior, StepWindow, lent
 from models.donors import GROWN_DAYS, YOUNG_DAYS
@@ -62,9 +62,9 @@ def borrowed(history: FreshHistory) -> BorrowedHistory | None:
     lenders = {row for family_key in {family(keys[row]) for row in young_rows} for row in families[family_key][:DONORS]}
     rows = [*young_rows, *sorted(lenders)]
     values = history.rows(np.array(rows, np.intp))
-    panel = panel_of(history, values, tuple(key_of(keys[row]) for row in rows))
+    panel = panel_of(history, values, tuple(keys[row].path for row in rows))
     loan = lent(panel, [family(keys[row]) for row in rows])
-    ids = [keys[row] for row in young_rows if key_of(keys[row]) in loan.lenders]
+    ids = [keys[row] for row in young_rows if keys[row].path in loan.lenders]
     return BorrowedHistory(tuple(ids), loan) if ids else None
 
 
@@ -73,13 +73,13 @@ def with_borrowed(peaks: PeakForecasts, borrowed: BorrowedHistory, window: StepW
     ids = [id_ for id_ in borrowed.ids if id_ in peaks.row]
     if not ids:
         return peaks
-    other = Prior().fit(borrowed.lent.panel.select([key_of(id_) for id_ in ids])).forecast_peak(window, LEVELS)
+    other = Prior().fit(borrowed.lent.panel.select([id_.path for id_ in ids])).forecast_peak(window, LEVELS)
     values, note, table = peaks.values.copy(), peaks.note.copy(), TextCodes(peaks.notes)
-    for id_, row in zip(ids, other.provenance.rows([key_of(id_) for id_ in ids]).tolist(), strict=True):
+    for id_, row in zip(ids, other.provenance.rows([id_.path for id_ in ids]).tolist(), strict=True):
         if row >= 0:
             at = peaks.row[id_]
             values[at] = (1 - DONOR_SHARE) * values[at] + DONOR_SHARE * other.values[row]
-            note[at] = table[_note(peaks.notes[note[at]], id_, borrowed.lent.lenders[key_of(id_)])]
+            note[at] = table[_note(peaks.notes[note[at]], id_, borrowed.lent.lenders[id_.path])]
     return replace(peaks, values=values, note=note, notes=tuple(table))
 
 

@@ -15,25 +15,20 @@ from forecaster.horizontal.columns import TextCodes
 from models.panel import trusted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
     from numpy.typing import NDArray
 
     from forecaster.demand.fresh import FreshHistory
+    from forecaster.domain.signal import Signal
     from forecaster.domain.workload import WorkloadId
-    from models import Panel, Peak
+    from forecaster.forecasting.shards import Shard
+    from models import Forecast, Panel, Peak
 
     Floats = NDArray[np.float64]
     Codes = NDArray[np.int32]
     Positions = NDArray[np.intp]
-    from collections.abc import Iterable, Iterator
-
-    from numpy.typing import NDArray
-
-    from forecaster.domain.signal import Signal
-    from forecaster.forecasting.shards import Shard
-    from models import Forecast
 
 LOW, MEDIAN, HIGH = 0.1, 0.5, 0.95
 LEVELS = (LOW, 0.25, MEDIAN, 0.65, 0.8, 0.85, 0.9, HIGH, 0.99)
@@ -190,11 +185,6 @@ def panel_of(
     """
     weeks = history.weeks
     return made(values, weeks.start - weeks.step, weeks.step, keys)
-
-
-def key_of(id_: WorkloadId) -> str:
-    """The name of a workload's series inside `models`; neither part can contain a slash."""
-    return "/".join(id_)
 
 
 STEPS = 12

@@ -13,7 +13,7 @@ import numpy as np
 import models
 from forecaster.demand.alignment import rows_among
 from forecaster.forecasting.cleaning import Cleaning, ShardHistory, cleaned_weeks, masked_now, with_now
-from forecaster.forecasting.peaks import ModelAnswers, SpanRows, key_of, panel_of
+from forecaster.forecasting.peaks import ModelAnswers, SpanRows, panel_of
 from forecaster.forecasting.stacks import Stack, latest_panel, stacked, without_history
 from forecaster.forecasting.wall_clock import by_wall_clock
 
@@ -98,7 +98,7 @@ class Shard:
     @classmethod
     def of(cls, ids: tuple[WorkloadId, ...]) -> Shard:
         """Return a shard without a model."""
-        return cls(ids, tuple(map(key_of, ids)))
+        return cls(ids, tuple(id_.path for id_ in ids))
 
     @contextmanager
     def boundary(self) -> Iterator[None]:

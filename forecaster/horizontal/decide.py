@@ -10,8 +10,7 @@ import numpy as np
 
 from forecaster.domain.decision import Reason
 from forecaster.horizontal.checked import Checked, check
-from forecaster.horizontal.clamps import RECOMMENDATION, clamped, clamped_for_hpa, outage_hold
-from forecaster.horizontal.clamps.clamp import ClampContext
+from forecaster.horizontal.clamps import RECOMMENDATION, ClampContext, clamped, clamped_for_hpa, outage_hold
 from forecaster.horizontal.codes import INCOMPLETE, REASONS, STALE, UNKNOWN
 from forecaster.horizontal.proposals import Proposals, combined, proposals_of
 

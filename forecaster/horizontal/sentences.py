@@ -11,8 +11,7 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from forecaster.domain.decision import Clamp, Hold, Reason, Recommendation, Resize, Scale, SignalView
-from forecaster.horizontal.clamps import CLAMPS
-from forecaster.horizontal.clamps.clamp import Step
+from forecaster.horizontal.clamps import CLAMPS, Step
 from forecaster.horizontal.clamps.outage_hold import unseen_sentence
 from forecaster.horizontal.codes import INCOMPLETE, KNOWN, SAMPLED, SCALED, UNKNOWN
 

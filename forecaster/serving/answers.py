@@ -6,8 +6,7 @@ An HPA sums the items of a list, so a selector never yields more than one number
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from http import HTTPStatus
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -60,6 +59,10 @@ class NotThere(NamedTuple):
     message: str
 
 
+NoValue: TypeAlias = NotKnown | NotNamed | NotThere
+"""Reasons why there is no number."""
+
+
 def moment_at(table: PublishedTable, now: datetime, stale_after: timedelta | None) -> Moment:
     """Return the moment of reading a table at `now`."""
     return Moment(now, table.meta.published_at, fresh=not age_of(table.meta, now, stale_after).stale)
@@ -101,17 +104,18 @@ class WorkloadSelector(NamedTuple):
     """The signals that it names."""
 
 
-def workload_selector(text: str) -> WorkloadSelector | str:
-    """Return the workloads that a selector names, or its fault in a sentence."""
+def workload_selector(text: str) -> WorkloadSelector | NotNamed:
+    """Return the workloads that a selector names, or its fault."""
     if len(text) > SELECTOR_MAX or text.count(",") > COMMAS_MAX:
-        return f"the label selector is too long: {SELECTOR_MAX} characters and {COMMAS_MAX} commas are the most"
+        most = f"{SELECTOR_MAX} characters and {COMMAS_MAX} commas are the most"
+        return NotNamed(f"the label selector is too long: {most}")
     try:
         selector = parse_selector(text)
     except SelectorError as error:
-        return str(error)[:300]
+        return NotNamed(str(error)[:300])
     workloads = _named(selector, WORKLOAD)
     if workloads is None:
-        return f"say which workload: {WORKLOAD}=NAME, and {KIND}= where two kinds share it"
+        return NotNamed(f"say which workload: {WORKLOAD}=NAME, and {KIND}= where two kinds share it")
     return WorkloadSelector(workloads, selector, _named(selector, SIGNAL) or ())
 
 
@@ -122,13 +126,6 @@ def _named(selector: Selector, label: str) -> tuple[str, ...] | None:
     return tuple(sorted(set.intersection(*named))) if named else None
 
 
-class NoValue(NamedTuple):
-    """Reason why there is no number, with its status."""
-
-    status: HTTPStatus
-    message: str
-
-
 class WorkloadValue(NamedTuple):
     """A number and its workload."""
 
@@ -137,13 +134,10 @@ class WorkloadValue(NamedTuple):
 
     def labels(self) -> dict[str, str]:
         """Labels that name the subject of the number, and its source."""
-        value = self.value
-        labels = {NAMESPACE: self.entry.namespace, KIND: self.entry.kind, WORKLOAD: self.entry.name}
-        if value.signal:
-            labels[SIGNAL] = value.signal
-        if value.quantile is not None:
-            labels["quantile"] = f"{value.quantile:g}"
-        labels["source"] = value.source
+        labels = _labels(self.entry, self.value.signal)
+        if self.value.quantile is not None:
+            labels["quantile"] = f"{self.value.quantile:g}"
+        labels["source"] = self.value.source
         return labels
 
 
@@ -153,9 +147,12 @@ class _Candidate(NamedTuple):
     signal: str
 
     def labels(self) -> dict[str, str]:
-        entry = self.entry
-        labels = {NAMESPACE: entry.namespace, KIND: entry.kind, WORKLOAD: entry.name}
-        return labels | {SIGNAL: self.signal} if self.signal else labels
+        return _labels(self.entry, self.signal)
+
+
+def _labels(entry: TableEntry, signal: str) -> dict[str, str]:
+    labels = {NAMESPACE: entry.namespace, KIND: entry.kind, WORKLOAD: entry.name}
+    return labels | {SIGNAL: signal} if signal else labels
 
 
 def find(
@@ -169,15 +166,13 @@ def find(
     if not matching:
         return _nothing(namespace, selection, entries, offered)
     if len(matching) > 1:
-        return NoValue(HTTPStatus.BAD_REQUEST, _several(matching))
+        return NotNamed(_several(matching))
     entry, published, signal = matching[0]
     answer = value_of(published, metric, moment, signal=signal)
-    if isinstance(answer, NotNamed):
-        return NoValue(HTTPStatus.BAD_REQUEST, answer.message)
     if isinstance(answer, NotKnown):
         which = f"{metric} of {entry.kind} {entry.namespace}/{entry.name}"
-        return NoValue(HTTPStatus.SERVICE_UNAVAILABLE, f"{which} is not known: {answer.message}")
-    return WorkloadValue(entry, answer)
+        return NotKnown(f"{which} is not known: {answer.message}")
+    return answer if isinstance(answer, NotNamed) else WorkloadValue(entry, answer)
 
 
 def _candidates(
@@ -200,7 +195,7 @@ def _nothing(
     selection: WorkloadSelector,
     entries: Sequence[TableEntry],
     offered: Sequence[tuple[TableEntry, WorkloadOffer]],
-) -> NoValue:
+) -> NotThere:
     names = ", ".join(selection.names)[:200]
     if entries and not offered:
         message = f"{namespace}/{names} is not published: set its policy to mode: publish"
@@ -213,7 +208,7 @@ def _nothing(
         message = f"no value of {namespace}/{names} has these labels; a value has {', '.join(LABELS)}"
     else:
         message = f"no workload {names} in namespace {namespace[:64]}"
-    return NoValue(HTTPStatus.NOT_FOUND, message)
+    return NotThere(message)
 
 
 def _several(matching: list[_Candidate]) -> str:

@@ -27,11 +27,12 @@ from forecaster.horizontal.codes import REASONS
 from forecaster.horizontal.explain import explanation
 from forecaster.publish.beside import BenefitView, VpasOfWorkload, benefit_of_workload, vpas_of_workload
 from forecaster.publish.decision_history import AccuracyView, DecisionChange  # noqa: TC001  msgspec resolves them, too
+from forecaster.publish.values import NotNamed
 from forecaster.publish.views import RecommendationView  # noqa: TC001  msgspec resolves it, too
-from forecaster.serving.answers import TableAge, age_of
+from forecaster.serving.answers import NotThere, TableAge, age_of, entry_of
 from forecaster.serving.fleet import fleet_view
 from forecaster.serving.pause import Writing, WritingView, pause_request
-from forecaster.serving.rest import ProblemError
+from forecaster.serving.rest import ProblemError, missing
 from forecaster.serving.what_if import WhatIfProcess, changes_of, past_of
 from forecaster.serving.workloads import SignalForecastView, signal_forecast_view
 
@@ -335,11 +336,10 @@ def caller_of(request: Request) -> str:
 
 
 def _entry(table: PublishedTable, *, namespace: str, kind: str, name: str) -> TableEntry:
-    row = table.row_of(namespace, name, kind)
-    if row is None:
-        workload = f"{kind} {namespace}/{name}"
-        raise ProblemError(HTTPStatus.NOT_FOUND, f"no {workload} in the table", "The dashboard lists what there is.")
-    return table.entry(row)
+    entry = entry_of(table, namespace, name, kind)
+    if isinstance(entry, (NotNamed, NotThere)):
+        raise missing(entry, "The dashboard lists what there is.")
+    return entry
 
 
 def _series(pictures: PublishedTable | None, entry: TableEntry) -> DrawnSeries | None:

@@ -12,10 +12,11 @@ from urllib.parse import parse_qsl
 import msgspec
 
 from forecaster.domain.published import METRICS
-from forecaster.publish.values import KNOWN, Moment, OfferedValue
-from forecaster.serving.answers import NoValue, WorkloadValue, find, workload_selector
+from forecaster.publish.values import KNOWN, Moment, NotNamed, OfferedValue
+from forecaster.serving.answers import NotThere, NoValue, WorkloadValue, find, workload_selector
 from forecaster.serving.discovery import EXTERNAL, OWN, Discovery
 from forecaster.serving.reply import HttpReply, custom, external, failure, print_table, success
+from forecaster.serving.rest import MISSING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -167,8 +168,8 @@ class MetricsApi:
         moment: Moment,
     ) -> HttpReply:
         answer = _lookup(table, moment, call, parameters)
-        if isinstance(answer, NoValue):
-            return failure(*answer)
+        if not isinstance(answer, WorkloadValue):
+            return failure(MISSING[type(answer)][0], answer.message)
         if request.wants_table:
             return HttpReply(HTTPStatus.OK, msgspec.json.encode(print_table(answer, moment.now)))
         reply = success(external(answer, call.version) if isinstance(call, ExternalValue) else custom(answer))
@@ -180,19 +181,19 @@ def _lookup(
     table: PublishedTable, moment: Moment, call: ExternalValue | ObjectValue, parameters: dict[str, str]
 ) -> WorkloadValue | NoValue:
     selector = _selector(call, parameters)
-    selection = selector if isinstance(selector, NoValue) else workload_selector(selector)
-    if isinstance(selection, str):
-        return NoValue(HTTPStatus.BAD_REQUEST, selection)
-    return selection if isinstance(selection, NoValue) else find(table, moment, call.namespace, call.metric, selection)
+    selection = workload_selector(selector) if isinstance(selector, str) else selector
+    if isinstance(selection, (NotNamed, NotThere)):
+        return selection
+    return find(table, moment, call.namespace, call.metric, selection)
 
 
-def _selector(call: ExternalValue | ObjectValue, parameters: dict[str, str]) -> str | NoValue:
+def _selector(call: ExternalValue | ObjectValue, parameters: dict[str, str]) -> str | NotThere:
     """Return the selector of a call. An object is named by its path; a selector, if there is one, names the signal."""
     if isinstance(call, ExternalValue):
         if call.metric in METRICS:
             return parameters.get("labelSelector", "")
-        return NoValue(HTTPStatus.NOT_FOUND, f"no metric {call.metric[:64]}; there are {', '.join(METRICS)}")
+        return NotThere(f"no metric {call.metric[:64]}; there are {', '.join(METRICS)}")
     kind = KIND_OF_RESOURCE.get(call.resource)
     if kind is None or call.metric not in METRICS:
-        return NoValue(HTTPStatus.NOT_FOUND, f"no metric {call.metric[:64]} of {call.resource[:64]}")
+        return NotThere(f"no metric {call.metric[:64]} of {call.resource[:64]}")
     return ",".join(filter(None, (f"workload={call.name}", f"kind={kind}", parameters.get("metricLabelSelector"))))

@@ -16,7 +16,7 @@ from forecaster.domain.published import REPLICAS
 from forecaster.kube.objects import NOT_READ
 from forecaster.publish.reader import TableEntry, TableReader
 from forecaster.publish.values import KNOWN, NotKnown, NotNamed, OfferedValue, WorkloadOffer
-from forecaster.serving.answers import MetricRequest, NotThere, answer, entry_of, moment_at
+from forecaster.serving.answers import MetricRequest, NotThere, NoValue, answer, entry_of, moment_at
 from forecaster.serving.rest import MISSING, json_response, missing, whole_body
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ class IntegrationPages:
             return json_response(watermark_reply(count.value, count.offer, count.reason))
         return json_response(WatermarkErrorReply(WatermarkError(MISSING[type(count)][0], count.message)))
 
-    def _count(self, request: MetricRequest) -> OfferedCount | NotKnown | NotNamed | NotThere:
+    def _count(self, request: MetricRequest) -> OfferedCount | NoValue:
         table = self._reader.table
         if table is None:
             return NotKnown(self._reader.fault)

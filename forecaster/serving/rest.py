@@ -18,7 +18,7 @@ from starlette.responses import Response
 from forecaster.kube.objects import NOT_READ
 from forecaster.publish.values import Moment, NotKnown, NotNamed
 from forecaster.publish.views import RecommendationView  # noqa: TC001  msgspec resolves the annotation
-from forecaster.serving.answers import NotThere, TableAge, age_of, moment_at
+from forecaster.serving.answers import NotThere, NoValue, TableAge, age_of, entry_of, moment_at
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -55,7 +55,7 @@ MISSING = {
 """Status and remedy of a number that is not available."""
 
 
-def missing(why: NotKnown | NotNamed | NotThere, remedy: str = "") -> ProblemError:
+def missing(why: NoValue, remedy: str = "") -> ProblemError:
     """Return the problem of a number that is not available, with the given remedy, if any."""
     status, usual = MISSING[type(why)]
     return ProblemError(status, why.message, remedy or usual)
@@ -228,7 +228,7 @@ class RecommendationPages:
     async def recommendation(self, request: Request) -> Response:
         """The recommendation for one workload."""
         table = self.table()
-        entry = _entry(table, **request.path_params, kind=request.query_params.get("kind"))
+        entry = _entry(table, **request.path_params, kind=request.query_params.get("kind", ""))
         return json_response(SingleRecommendation(*self.age(table), recommendation=table.view(entry)))
 
     def table(self) -> PublishedTable:
@@ -247,19 +247,14 @@ class RecommendationPages:
         return msgspec.structs.astuple(age_of(table.meta, self._clock(), self._stale_after))
 
 
-def _entry(table: PublishedTable, *, namespace: str, name: str, kind: str | None) -> TableEntry:
-    entries = [entry for entry in table.named(namespace, name) if kind in {None, entry.kind}]
-    workload = f"{kind or 'workload'} {namespace}/{name}"
-    if not entries:
-        raise ProblemError(
-            HTTPStatus.NOT_FOUND,
-            f"no {workload} in the table",
-            "Check the spelling and the selectors; /api/v1/recommendations?namespace= lists what there is.",
-        )
-    if len(entries) > 1:
-        kinds = ", ".join(entry.kind for entry in entries)
-        raise ProblemError(HTTPStatus.CONFLICT, f"{workload} is one of {kinds}", f"Add ?kind= with one of {kinds}.")
-    return entries[0]
+def _entry(table: PublishedTable, *, namespace: str, name: str, kind: str) -> TableEntry:
+    entry = entry_of(table, namespace, name, kind)
+    if isinstance(entry, NotNamed):
+        raise ProblemError(HTTPStatus.CONFLICT, entry.message, "Add ?kind= with one of these.")
+    if isinstance(entry, NotThere):
+        remedy = "Check the spelling and the selectors; /api/v1/recommendations?namespace= lists what there is."
+        raise missing(entry, remedy)
+    return entry
 
 
 async def whole_body(receive: Receive) -> bytes:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from forecaster.domain.workload import WorkloadId
 from forecaster.sources.blocks import workload_of
 from forecaster.sources.container_queries import CONTAINER_FACTS
-from forecaster.sources.promql import stated_by_pod
+from forecaster.sources.promql import SELECTED, by_owner, sidecars, stated_by_pod
 from forecaster.sources.wire import at_instant
 from forecaster.vertical.admission.cluster import Cluster
 from forecaster.vertical.admission.context import Rollout
@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from forecaster.sources.prometheus import PrometheusSource
 
     Ask = Callable[[str, str], Sequence[InstantRow]]
-
-_IN = 'namespace=~"$namespaces"$labels'
-_OWNED = "* on (namespace, pod) group_left (workload_kind, workload) $owners"
 
 _NODE = 'node!=""$labels'
 _ANYWHERE = 'namespace!=""$labels'
@@ -61,19 +58,17 @@ QUERIES: dict[str, str] = {
     ),
     "container_requests": CONTAINER_FACTS["container_requests"],
     "container_limits": CONTAINER_FACTS["container_limits"],
-    "containers": (
-        "group by (namespace, workload_kind, workload, container) ("
-        f"group by (namespace, pod, container) (kube_pod_container_info{{{_IN}}}) {_OWNED})"
+    "containers": by_owner(
+        "group", f"group by (namespace, pod, container) (kube_pod_container_info{{{SELECTED}}})", "container"
     ),
-    "sidecars": (
-        "group by (namespace, workload_kind, workload, container) (group by (namespace, pod, container) "
-        f'(kube_pod_init_container_info{{restart_policy="Always",{_IN}}}) {_OWNED})'
+    "sidecars": by_owner("group", sidecars(SELECTED), "container"),
+    "limit_ranges": f"max by (namespace, limitrange, type, resource, constraint) (kube_limitrange{{{SELECTED}}})",
+    "quotas": f"max by (namespace, resourcequota, resource, type) (kube_resourcequota{{{SELECTED}}})",
+    "max_surge": (
+        f"max by (namespace, deployment) (kube_deployment_spec_strategy_rollingupdate_max_surge{{{SELECTED}}})"
     ),
-    "limit_ranges": f"max by (namespace, limitrange, type, resource, constraint) (kube_limitrange{{{_IN}}})",
-    "quotas": f"max by (namespace, resourcequota, resource, type) (kube_resourcequota{{{_IN}}})",
-    "max_surge": f"max by (namespace, deployment) (kube_deployment_spec_strategy_rollingupdate_max_surge{{{_IN}}})",
     "max_unavailable": (
-        f"max by (namespace, deployment) (kube_deployment_spec_strategy_rollingupdate_max_unavailable{{{_IN}}})"
+        f"max by (namespace, deployment) (kube_deployment_spec_strategy_rollingupdate_max_unavailable{{{SELECTED}}})"
     ),
 }
 """Queries by name; placeholders as in `promql`."""

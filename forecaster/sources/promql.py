@@ -181,7 +181,7 @@ def by_owner(aggregated: str, of_pods: str, *labels: str) -> str:
 )"""
 
 
-def _sidecars(selected: str) -> str:
+def sidecars(selected: str) -> str:
     """Native sidecars: init containers that are restarted, and so run beside the app (HPA rules §7)."""
     return f'group by (namespace, pod, container) (kube_pod_init_container_info{{restart_policy="Always",{selected}}})'
 
@@ -192,7 +192,7 @@ def stated_by_pod(side: str, selected: str = SELECTED, resources: str = "cpu|mem
         f'max by (namespace, pod, container, resource) ({metric}{{resource=~"{resources}",{selected}}})'
         for metric in (f"kube_pod_container_resource_{side}", f"kube_pod_init_container_resource_{side}")
     )
-    return f"({app} or ({init} and on (namespace, pod, container) {_sidecars(selected)}))"
+    return f"({app} or ({init} and on (namespace, pod, container) {sidecars(selected)}))"
 
 
 def _per_pod(side: str) -> str:
@@ -208,7 +208,7 @@ def _per_pod(side: str) -> str:
     count by (namespace, pod, resource) ({stated})
       == on (namespace, pod) group_left ()
     count by (namespace, pod) (
-        group by (namespace, pod, container) (kube_pod_container_info{{{SELECTED}}}) or {_sidecars(SELECTED)}
+        group by (namespace, pod, container) (kube_pod_container_info{{{SELECTED}}}) or {sidecars(SELECTED)}
       )
     and on (namespace, pod)
     (kube_pod_status_phase{{phase=~"Pending|Running",{SELECTED}}} == 1)

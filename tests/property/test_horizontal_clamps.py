@@ -23,7 +23,7 @@ from forecaster.hpa.numbers import MAX_INT32
 from tests.property.hpa_strategies import NOW
 
 if TYPE_CHECKING:
-    from forecaster.horizontal.clamps.clamp import ClampContext
+    from forecaster.horizontal.clamps import ClampContext
 
 GAPS = st.lists(st.integers(1, 400), min_size=1, max_size=12)
 """Seconds between cycles, any of them."""

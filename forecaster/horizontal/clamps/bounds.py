@@ -8,7 +8,7 @@ from forecaster.horizontal.lazy_numpy import np
 from forecaster.hpa.numbers import MAX_INT32
 
 if TYPE_CHECKING:
-    from forecaster.horizontal.clamps.clamp import ClampContext, Step
+    from forecaster.horizontal.clamps import ClampContext, Step
     from forecaster.horizontal.numbers import Counts
 
 KEPT_AWAKE = (

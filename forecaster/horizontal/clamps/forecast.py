@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from forecaster.horizontal.clamps.clamp import ClampContext, Step
+    from forecaster.horizontal.clamps import ClampContext, Step
     from forecaster.horizontal.numbers import Counts
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from forecaster.horizontal.checked import Checked
-    from forecaster.horizontal.clamps.clamp import ClampContext, Step
+    from forecaster.horizontal.clamps import ClampContext, Step
     from forecaster.horizontal.inputs import Inputs
     from forecaster.horizontal.numbers import Counts, Flags, Floats
     from forecaster.horizontal.state import State

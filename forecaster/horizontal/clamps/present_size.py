@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from forecaster.horizontal.lazy_numpy import np
 
 if TYPE_CHECKING:
-    from forecaster.horizontal.clamps.clamp import ClampContext, Step
+    from forecaster.horizontal.clamps import ClampContext, Step
     from forecaster.horizontal.numbers import Counts
 
 

@@ -12,7 +12,7 @@ from forecaster.horizontal.codes import UNKNOWN
 from forecaster.horizontal.lazy_numpy import np
 
 if TYPE_CHECKING:
-    from forecaster.horizontal.clamps.clamp import ClampContext, Step
+    from forecaster.horizontal.clamps import ClampContext, Step
     from forecaster.horizontal.numbers import Counts, Floats
     from forecaster.horizontal.state import Ring
 
