@@ -159,6 +159,7 @@ class Trigger(NamedTuple):
 
     request: MetricRequest
     activation: float
+    scaled_object: str = ""
 
     @property
     def metric_name(self) -> str:
@@ -187,7 +188,8 @@ def parse_trigger(namespace: str, scaled_object: str, metadata: Mapping[str, str
     if activation is None:
         return NotNamed("trigger activationTarget: a quantity is expected, e.g. 0 or 50m")
     workload = metadata.get("workload") or scaled_object
-    return Trigger(MetricRequest(namespace, workload, metadata.get("kind", ""), metric, signal, target), activation)
+    request = MetricRequest(namespace, workload, metadata.get("kind", ""), metric, signal, target)
+    return Trigger(request, activation, scaled_object)
 
 
 def _amount(text: str) -> float | None:
@@ -220,12 +222,22 @@ class TriggerValues:
     def value(self, trigger: Trigger) -> Answer | NotThere:
         """Return the present number, or why there is none.
 
+        A trigger that names another workload than its ScaledObject's scales by that load, and not to that count.
+        """
+        if (table := self._reader.table) is None:
+            return NotKnown(self._reader.fault)
+        value, (namespace, name, *_) = self._value(table, trigger.request), trigger.request
+        other = trigger.scaled_object not in {"", name} and table.named(namespace, trigger.scaled_object)
+        if other and isinstance(value, OfferedValue) and value.source in KEEPING:
+            return NotKnown(f"no load of {name} is known, and {trigger.scaled_object} does not follow its count")
+        return value
+
+    def _value(self, table: PublishedTable, request: MetricRequest) -> Answer | NotThere:
+        """Return the present number of a workload.
+
         Without knowledge the present count is kept: at zero that is 0, which wakes nothing and is no load that anything
         was said of; while the HPA of a new ScaledObject is not read yet it is the target times the count.
         """
-        table, request = self._reader.table, trigger.request
-        if table is None:
-            return NotKnown(self._reader.fault)
         if request.signal and table.meta.measured and request.signal not in table.meta.measured:
             return NotNamed(f"trigger signal {request.signal[:64]!r}: use {', '.join(table.meta.measured)}")
         moment = moment_at(table, self._clock(), self._stale_after)

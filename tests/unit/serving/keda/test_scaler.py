@@ -141,6 +141,16 @@ class TestNothingKnown:
         offered = self.asleep(tmp_path, replicas_now=now, targets=(formula,)).value(REQUESTS)
         assert isinstance(offered, NotKnown if now else OfferedValue)
 
+    @pytest.mark.parametrize("now", [9, 0])
+    def test_a_scaled_object_that_scales_by_another_workload_does_not_get_that_ones_count(
+        self, tmp_path: Path, now: int
+    ) -> None:
+        unknown = replace(signal_view("requests"), measured=None, measured_at=None, forecast=None)
+        row = replace(recommendation(replicas=None, reason=Reason.NO_DATA), signals=(unknown,), replicas_now=now)
+        values = scaler(tmp_path, row, recommendation(workload_id("consumer")))
+        assert isinstance(values.value(REQUESTS._replace(scaled_object="consumer")), NotKnown)
+        assert isinstance(values.value(REQUESTS._replace(scaled_object="web-by-requests")), OfferedValue)
+
     def test_a_table_that_is_old_knows_no_count_to_keep(self, tmp_path: Path) -> None:
         values = self.asleep(tmp_path)
         values._clock = lambda: NOON + timedelta(hours=1)  # noqa: SLF001
