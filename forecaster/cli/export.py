@@ -23,6 +23,7 @@ from forecaster.cli.options import (
     settings_of,
 )
 from forecaster.domain.amounts import counted
+from forecaster.errors import StoreError
 
 if TYPE_CHECKING:
     from datetime import timedelta
@@ -63,6 +64,8 @@ def export(
     from forecaster.sources.bundle import write_bundle
 
     check_writable(out)
+    if out.exists() and not out.is_file():  # a device or a pipe
+        raise StoreError(f"{out}: is no regular file, and the bundle would take its place; name a file ending in .zip")
     settings = settings_of(config, prometheus, namespace)
     whole, fine = duration_of("--length", length), duration_of("--minutes", minutes)
     with shown_progress("export") as shown:

@@ -149,14 +149,15 @@ def tuned_text(tuning: Tuning) -> str:
     lines = [f"# Tuned on {tuning.begin:%Y-%m-%d %H:%M} to {tuning.until:%Y-%m-%d %H:%M} UTC."]
     overrides = [_override(proposal) for proposal in tuning.proposals]
     pairs = list(zip(tuning.proposals, overrides, strict=True))
-    changed = [(proposal, entry) for proposal, entry in pairs if entry["policy"] != EMPTY_POLICY]
+    empty: dict[str, object] = {"horizontal": {}}
+    changed = [(proposal, entry) for proposal, entry in pairs if entry["policy"] != empty]
     lines += ["overrides:" if changed else "overrides: []"]
     for proposal, entry in changed:
         lines += [line for text in _expected(proposal) for line in _comment(text, "  # ")]
         text = yaml.safe_dump([entry], sort_keys=False, default_flow_style=None, width=TERMINAL_WIDTH - 2)
         lines += [f"  {line}" for line in text.rstrip().splitlines()]
     for proposal, entry in pairs:
-        if entry["policy"] == EMPTY_POLICY:
+        if entry["policy"] == empty:
             lines += [line for text in _expected(proposal) for line in _comment(text)]
     lines += [line for id_, why in tuning.refused.items() for line in _comment(f"{id_}: no proposal, {why}.")]
     return "\n".join(lines) + "\n"
@@ -178,9 +179,6 @@ def _override(proposal: PolicyProposal) -> dict[str, object]:
     return override_of(proposal.workload.id, proposal.chosen, proposal.present.policy_fields)
 
 
-EMPTY_POLICY: dict[str, object] = {"horizontal": {}}
-
-
 def _expected(proposal: PolicyProposal) -> Iterator[str]:
     from forecaster.replay.tuning import LEVEL
 
@@ -196,13 +194,11 @@ def _expected(proposal: PolicyProposal) -> Iterator[str]:
 
 
 def _setting(change: PolicyChange) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {_spelt(value)}" for name, value in change.policy_fields.items())
-
-
-def _spelt(value: object) -> str:
     from forecaster.domain.amounts import duration_text
 
-    return duration_text(value) if isinstance(value, timedelta) else f"{value:g}"
+    fields = change.policy_fields.items()
+    spelt = [(name, duration_text(value) if isinstance(value, timedelta) else f"{value:g}") for name, value in fields]
+    return ", ".join(f"{name.replace('_', ' ')} {text}" for name, text in spelt)
 
 
 def _spoken(estimate: Estimate) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ from forecaster.cli.replay import ReplayOptions
 from forecaster.cli.replay_inputs import inputs_of
 from forecaster.config.settings import Settings
 from forecaster.domain.workload import Resources
+from forecaster.errors import StoreError
 from forecaster.sources.bundle import read_bundle, write_bundle
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.recorded import load_recording
@@ -51,6 +53,15 @@ def week(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert done.exit_code == 0, done.output
     assert "4 workloads, cpu, memory, requests, " in done.output
     return folder / "week.zip"
+
+
+def test_a_bundle_takes_the_place_of_no_device_and_no_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    refused = run("export", str(pipe), "--demo")
+    assert isinstance(refused.exception, StoreError)
+    assert "is no regular file, and the bundle would take its place" in str(refused.exception)
+    assert pipe.is_fifo()
 
 
 def test_an_export_of_the_demo_takes_only_the_named_workloads(tmp_path: Path) -> None:
