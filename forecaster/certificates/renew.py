@@ -121,7 +121,8 @@ def _trust(store: CertificateStore, spec: CertificateSpec, authorities: str, *, 
         elif registration.service != spec.service:
             yield f"{registered}: left alone, it belongs to {registration.service or 'the API server'}"
         elif trusted != authorities if exactly else bundle(authorities) not in trusted:
-            store.write_bundle(registered, authorities, registration.version)
+            others = "" if exactly else trusted  # by another run at the same moment: pods show the one before still
+            store.write_bundle(registered, bundle(authorities, others), registration.version)
             yield f"{registered}: trusts our authority"
 
 

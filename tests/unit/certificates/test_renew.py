@@ -13,6 +13,7 @@ from forecaster.certificates.issue import Issued, issue
 from forecaster.certificates.renew import (
     API_SERVICE,
     CertificateSpec,
+    ChangedError,
     Registered,
     Registration,
     StoredCertificate,
@@ -22,6 +23,7 @@ from forecaster.certificates.renew import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
@@ -39,11 +41,19 @@ class FakeCluster:
     bundles: dict[str, str] = field(default_factory=lambda: {EXTERNAL: ""})
     owner: str = "forecaster/forecaster"
     written: list[str] = field(default_factory=list)
+    other_run: Callable[[], object] | None = None
+    """Runs once, after the Secret was read."""
 
     def secret(self) -> StoredCertificate:
-        return StoredCertificate(self.issued.authority, self.issued.certificate, "1")
+        stored = StoredCertificate(self.issued.authority, self.issued.certificate, str(self.written.count("secret")))
+        other_run, self.other_run = self.other_run, None
+        if other_run:
+            other_run()
+        return stored
 
     def write_secret(self, issued: Issued, version: str) -> None:
+        if version != str(self.written.count("secret")):
+            raise ChangedError("written meanwhile")
         self.issued = issued
         self.written.append("secret")
 
@@ -110,6 +120,19 @@ def test_a_renewal_leaves_the_old_certificate_believed_until_the_next(cluster: F
     renewed(cluster, later)
     assert believed(cluster, second, later)
     assert cluster.bundles[EXTERNAL].count("BEGIN") == 2
+
+
+def test_of_two_renewals_at_the_same_moment_the_later_one_leaves_the_certificate_before_believed(
+    cluster: FakeCluster,
+) -> None:
+    renewed(cluster)
+    before, late = cluster.issued, NOW + timedelta(days=61)
+    cluster.other_run = lambda: renewed(cluster, late)
+    with pytest.raises(ChangedError):
+        renewed(cluster, late)
+    assert renewed(cluster, late) == [f"APIService {EXTERNAL}: trusts our authority"]
+    assert believed(cluster, cluster.issued, late)
+    assert believed(cluster, before, late)
 
 
 def test_a_bundle_that_was_emptied_is_filled_again(cluster: FakeCluster) -> None:
