@@ -6,6 +6,7 @@ The document has hours, minutes, ratios 0-1, amounts in the signal's unit, and n
 from __future__ import annotations
 
 from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it encodes
+from math import isnan
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -70,6 +71,8 @@ class WorkloadView(msgspec.Struct, frozen=True):
     strategies: dict[str, CurveView]
     benefit: str | None = None
     """`better`, `same` or `worse` than the HPA alone with forecaster; null where it is not compared."""
+    demand: list[float | None] | None = None
+    """Demand of `fills` minute by minute, as the tracks are; null where it was not measured."""
 
 
 class LeftOutView(msgspec.Struct, frozen=True, gc=False):
@@ -191,6 +194,7 @@ def _workload(compared: WorkloadComparison, whole: Comparison, *, tracks: bool) 
         needs=account_view(compared.bound, priced=priced),
         strategies={name: _curve(compared, name, priced=priced, tracks=tracks) for name in compared.curves},
         benefit=str(compared.benefit(whole.forecaster)) if whole.forecaster in compared.curves else None,
+        demand=[None if isnan(amount) else amount for amount in compared.demand.tolist()] if tracks else None,
     )
 
 

@@ -84,6 +84,15 @@ def test_pods_of_a_table_begin_where_the_hpa_rests(export: Path, manifest: Path)
     assert hpa["own"]["short_minutes"] == 0.0
 
 
+def test_a_document_has_the_demand_of_each_minute_and_null_for_a_gap(tmp_path: Path, manifest: Path) -> None:
+    rows = [f"2026-03-01T{m // 60:02}:{m % 60:02}:00Z,shop/web,requests,{100 + m}" for m in range(120) if m != 110]
+    (tmp_path / "gap.csv").write_text("timestamp,workload,signal,value\n" + "\n".join(rows))
+    options = ("--hpa", str(manifest), "--pod-capacity", "requests=70", "--length", "20m", "--no-cache", "-o", "json")
+    done = run("--export", str(tmp_path / "gap.csv"), *options)
+    demand = json.loads(done.stdout)["workloads"][0]["demand"]
+    assert demand == [None if m == 110 else 100.0 + m for m in range(100, 120)]
+
+
 def test_a_replay_of_a_whole_table_names_the_length_that_leaves_a_history(export: Path, manifest: Path) -> None:
     done = run("--export", str(export), "--hpa", str(manifest), "--pod-capacity", "requests=70", "--length", "1d")
     assert "0s of history before the replay is less than 1h (the larger of lead_time and min_history)" in done.output
