@@ -13,7 +13,7 @@ import csv
 import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -93,7 +93,12 @@ def _text(path: Path) -> pd.DataFrame:
     """Columns parted by the first separator of the first line, which spreadsheets write there by itself: `sep=;`."""
     head = str(pd.read_csv(path, sep="\0", nrows=0, quoting=csv.QUOTE_NONE).columns[0])
     separator = (re.search("[,;\t]", head) or [","])[0]
-    return pd.read_csv(path, sep=separator, skiprows=int(head.startswith("sep=")), skipinitialspace=True)
+    layout: dict[str, Any] = {"sep": separator, "skiprows": int(head.startswith("sep=")), "skipinitialspace": True}
+    heads = pd.read_csv(path, header=None, nrows=1, dtype=str, **layout).iloc[0].dropna()
+    for name in heads[heads.duplicated()]:  # pandas would call the second one `name.1`, another workload
+        raise SourceRefused(f"{path}: two columns are called {name!r}; add up those of a workload's pods first")
+    table: pd.DataFrame = pd.read_csv(path, **layout)
+    return table
 
 
 PARQUET = (".parquet", ".pq")

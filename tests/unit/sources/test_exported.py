@@ -74,6 +74,11 @@ def test_heads_may_be_capitalized_as_spreadsheets_write_them(tmp_path: Path) -> 
     assert (export.ids, export.values[MEMORY].tolist()) == ((WorkloadId("shop", "Deployment", "web"),), [[7.0]])
 
 
+def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(SourceRefused, match="two columns are called 'shop/web'; add up those of"):
+        read(tmp_path, "sep=,\nTime,shop/web,shop/web\n2026-03-01T12:00:00Z,1,2\n")
+
+
 def test_a_namespace_has_a_column_of_its_own(tmp_path: Path) -> None:
     at = "2026-03-01T12:00:00Z"
     export = read(tmp_path, f"timestamp,namespace,workload,value\n{at},shop,web,1\n{at},test,web,2\n{at},a,b/c,3\n")
