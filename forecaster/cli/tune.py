@@ -206,6 +206,7 @@ def _spoken(estimate: Estimate) -> str:
 
 
 def _targets(proposal: PolicyProposal) -> str:
+    from forecaster.domain.workload import TargetType
     from forecaster.replay.account import with_targets_at
 
     after = with_targets_at(proposal.workload, proposal.chosen.target_share)
@@ -214,4 +215,5 @@ def _targets(proposal: PolicyProposal) -> str:
         after.autoscaler.targets if after.autoscaler else (),
         strict=True,
     )
-    return ", ".join(f"{old.metric} {new.value:g} instead of {old.value:g}" for old, new in pairs)
+    forms = [(old, new, ".0%" if old.type is TargetType.UTILIZATION else ",.10g") for old, new in pairs]
+    return ", ".join(f"{old.metric} {new.value:{form}} instead of {old.value:{form}}" for old, new, form in forms)

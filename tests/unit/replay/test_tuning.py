@@ -135,7 +135,7 @@ def test_what_is_printed_is_a_policy_that_the_settings_take(six_days: Tuning) ->
     policy = settings.policies.of(WEB.id).horizontal
     assert policy.scale_down_stabilization == proposal.chosen.policy_fields["scale_down_stabilization"]
     assert "confidence" in text
-    assert "another target of its HPA: cpu 0.65 instead of 0.5" in text
+    assert "another target of its HPA: cpu 65% instead of 50%" in text
 
 
 def test_its_document_is_of_its_schema(six_days: Tuning) -> None:
