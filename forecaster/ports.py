@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
-    from datetime import datetime, timedelta
-
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.report import Effected, ForecastScore
     from forecaster.domain.signal import Signal

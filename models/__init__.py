@@ -24,6 +24,7 @@ Values are finite, not negative and ascend with the level. `Forecast.values` hol
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -41,8 +42,6 @@ from .prior import Prior
 from .ridge import Ridge
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from .eventful import Eventful
     from .hour_of_week import HourOfWeek
     from .nearest_day import NearestDay

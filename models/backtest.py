@@ -7,6 +7,7 @@ clock is not always met, or always missed, at the same minute.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,6 @@ from .prior import GROWN_DAYS, NEAR_BINS, TRAINING_LEVELS, in_own_unit, views_at
 from .spread import read_table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import numpy.typing as npt
 
     from .trailing import Origins

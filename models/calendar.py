@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
@@ -13,8 +14,6 @@ import numpy.typing as npt
 from .errors import QuestionError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from .panel import Panel
     from .residuals import Bins
 

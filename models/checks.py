@@ -7,11 +7,11 @@ remedy.
 from __future__ import annotations
 
 import traceback
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,9 +19,6 @@ from .errors import ContractError
 from .forecast import Forecast, Peak, StepWindow
 from .model import Fitted, Model, Stacks
 from .panel import Floats, Panel
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 CHECKED_LEVELS = (0.1, 0.5, 0.9, 0.95, 0.99)
 STEPS, WINDOW = 6, StepWindow(2, 5)

@@ -5,15 +5,14 @@ HTML and SVG text of our own: a notebook shows it without matplotlib, on light a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import timedelta
 from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import timedelta
-
     from .forecast import Forecast
     from .panel import Floats, Panel
 

@@ -13,6 +13,7 @@ shared: by another grown series that it follows, or by the newcomer's own sample
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -22,8 +23,6 @@ from .clean import bins_seen
 from .panel import DAY, Floats, Panel, trusted
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Hashable, Mapping, Sequence
-
     import numpy.typing as npt
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,9 +17,6 @@ from .errors import QuestionError
 from .panel import DAY, Floats, Panel
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime, timedelta
-
     import numpy.typing as npt
     import pandas as pd
     from matplotlib.figure import Figure

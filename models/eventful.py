@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,6 @@ from .model import Fitted, Forgets, Model
 from .panel import DAY, Floats, Panel, trusted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import numpy.typing as npt
 
     from .forecast import Forecast, Peak, Provenance, StepWindow

@@ -22,6 +22,8 @@ An expert that says nothing (NaN) at an origin sleeps: the others speak in its p
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -34,9 +36,6 @@ from .shift import Shifts
 from .spread import error_table, read_table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import timedelta
-
     import numpy.typing as npt
 
     from .forecast import StepWindow

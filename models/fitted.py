@@ -6,6 +6,7 @@ fallback is the last value held, with the spread that it had so far.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial, reduce
@@ -33,8 +34,6 @@ from .rule import (
 from .spread import SCORES, error_table, read_table, replayed_peaks
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from .model import Fitted
 
 # Two days of changes, at steps of five minutes, say enough about the spread; this many of them are looked at.

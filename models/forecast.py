@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from itertools import pairwise
 from math import isclose
 from typing import TYPE_CHECKING
@@ -13,9 +15,6 @@ import numpy.typing as npt
 from .errors import QuestionError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime, timedelta
-
     import pandas as pd
     from matplotlib.figure import Figure
 

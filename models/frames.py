@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING, Literal
 
@@ -13,8 +14,6 @@ from .errors import PanelError
 from .panel import LARGEST_VALUE, Panel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from .forecast import Forecast
 
 COLUMN_ALIASES = {"timestamp": ("timestamp", "time", "ds"), "value": ("value", "y")}

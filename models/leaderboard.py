@@ -8,6 +8,7 @@ Every model is fitted and asked at the same past origins, and sees only what was
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING
@@ -20,8 +21,6 @@ from .evaluate import EVALUATION_WINDOW, SCORED_LEVELS, Backtest, above_zero, dr
 from .forecast import checked_levels
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     import pandas as pd
     from matplotlib.figure import Figure
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from importlib import import_module
@@ -15,8 +16,6 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
 from .errors import ContractError, QuestionError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from .model import Model
 
 LITERALS = (bool, int, float, str, tuple, list, dict, set, type(None))

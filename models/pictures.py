@@ -5,6 +5,8 @@ One look for all: colours with one meaning each (`models.display`), no frame, qu
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,9 +17,6 @@ from .evaluate import Backtest, above_zero, known_mean
 from .panel import DAY, Floats, Panel
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime, timedelta
-
     import pandas as pd
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure

@@ -7,7 +7,9 @@ same numbers is what is learned.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -21,9 +23,6 @@ from .situation import OriginSituation, past_windows, situation_at, squash
 from .spread import TABLE_LEVELS, error_table, read_table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import timedelta
-
     import numpy.typing as npt
     from sklearn.ensemble import HistGradientBoostingRegressor
 

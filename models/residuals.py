@@ -8,6 +8,7 @@ together.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
@@ -20,8 +21,6 @@ from .panel import DAY, Floats, Panel
 from .spread import error_table, read_table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from .forecast import StepWindow
     from .model import Fitted
 

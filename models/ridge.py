@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +15,6 @@ from .forecast import StepWindow
 from .panel import DAY, Floats, Panel
 from .regressors import Regressors, Unit
 from .spread import TABLE_LEVELS, error_table, read_table
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 # Numbers held at once while fitting: 16 MiB of float32 per array, near the processor and not growing with the series.
 NUMBERS_WHILE_FITTING = 4_000_000

@@ -6,7 +6,9 @@ lie behind the latest bin of a history, so that one more bin does not copy two w
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -14,9 +16,6 @@ import numpy as np
 from .panel import Floats, Panel, check_continues, trusted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime, timedelta
-
     import numpy.typing as npt
 
     from .forecast import StepWindow

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -14,8 +15,6 @@ from .panel import DAY, Floats, Panel
 from .spread import error_table, read_table, window_maximum
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from .forecast import StepWindow
 
 

@@ -6,6 +6,8 @@ wrong level. It is not averaged in and not forgotten, but rescaled: memory is sh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -14,9 +16,6 @@ from .clean import bins_seen, filled
 from .panel import DAY, Floats, Panel, trusted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime, timedelta
-
     import numpy.typing as npt
 
 # A shift has lasted a quarter of a day before it is believed, and is looked for in the latest week.

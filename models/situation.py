@@ -8,6 +8,7 @@ hyperbolic sine tames what is left of spikes.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,8 +17,6 @@ import numpy as np
 from .trailing import Trailing, running_maximum, trailing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     import numpy.typing as npt
 
     from .forecast import StepWindow

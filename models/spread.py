@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from statistics import NormalDist
 from typing import TYPE_CHECKING
@@ -11,8 +12,6 @@ import numpy as np
 from .clean import filled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from .forecast import StepWindow
     from .panel import Floats, Panel
 

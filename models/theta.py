@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from datetime import datetime
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -14,8 +15,6 @@ from .panel import DAY, Floats, Panel
 from .residuals import Bins, Places, Residuals, blind, fitted_residuals, residuals_of, too_short
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from .model import Fitted
 
 THETA_DAYS = 3

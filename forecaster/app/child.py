@@ -7,9 +7,12 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import timedelta
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -19,9 +22,6 @@ from forecaster.serving.options import Address, ServingOptions, listen
 
 if TYPE_CHECKING:
     import socket
-    from collections.abc import Callable, Sequence
-    from datetime import timedelta
-    from pathlib import Path
 
     from forecaster.serving.settings import KedaSettings
 

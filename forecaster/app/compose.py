@@ -5,9 +5,11 @@ from __future__ import annotations
 import secrets
 import socket
 import time
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from threadpoolctl import threadpool_limits
@@ -30,9 +32,6 @@ from forecaster.store.history import HistoryStore
 from forecaster.store.state import ObservedFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
-
     from forecaster.actuators.statuses import PolicyStatusWriter, StatusWriter
     from forecaster.app.effects import Actuators
     from forecaster.app.live_facts import LiveFacts

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -40,8 +41,6 @@ from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.recorded import RecordedFleet, Recording, load_recording
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from forecaster.cycle.run import Cycle, Outcome
     from forecaster.domain.policies import Policies
     from forecaster.domain.report import CycleReport

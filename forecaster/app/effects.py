@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from forecaster.actuators.floor.actuator import FloorActuator
@@ -46,10 +49,7 @@ from forecaster.sources.container_queries import throttled_starts
 from forecaster.sources.factory import prometheus
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
     from contextlib import ExitStack
-    from datetime import datetime
-    from pathlib import Path
 
     from forecaster.actuators.floor.values import LiveAutoscaler
     from forecaster.actuators.writes import AuditLog, WriteRefusal

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing, suppress
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -17,9 +19,6 @@ from forecaster.sources.bundle import FORMAT, Bundle, Manifest
 from forecaster.store.ledger import SqlLedger
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
     from forecaster.config.settings import Settings
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.workload import WorkloadId

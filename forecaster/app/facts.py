@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 import socket
 import threading
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -15,9 +17,6 @@ from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError, unexpected
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from forecaster.app.telemetry import Log
     from forecaster.serving.settings import ServingSettings
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,9 +14,6 @@ from forecaster.errors import SourceError
 from forecaster.sources.queries import ERROR_SIGNAL_PREFIX
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
     from forecaster.actuators.writes import AuditLog
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import WorkloadId

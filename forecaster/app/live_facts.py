@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, suppress
 from datetime import datetime, timedelta
 from http import HTTPStatus
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from forecaster.app.clock import current
@@ -28,9 +30,6 @@ from forecaster.sources.prometheus import PrometheusSource
 from forecaster.store.state import ObservedFile
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
     from forecaster.app.telemetry import Log
     from forecaster.config.settings import Settings
     from forecaster.domain.workload import WorkloadId

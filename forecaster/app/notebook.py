@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -25,8 +26,6 @@ from forecaster.sources.recorded import load_recording
 from models import Panel, PanelError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from forecaster.replay.traces import Traces
     from forecaster.sources.queries import Queries
     from forecaster.sources.settings import PrometheusSettings

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -22,9 +24,7 @@ from forecaster.serving.options import NOT_WRITTEN, WRITTEN, Address, SecureOpti
 from forecaster.sources import factory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from contextlib import ExitStack
-    from pathlib import Path
 
     from forecaster.app import telemetry
     from forecaster.app.live_facts import LiveFacts

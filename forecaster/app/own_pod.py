@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.actuators.marks import MESSAGE_MAX, EventKind, InvolvedObject, create_event, event, instant_text
@@ -13,9 +15,6 @@ from forecaster.kube.config import client_config_source
 from forecaster.kube.lease import REQUEST_SECONDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from datetime import datetime
-
     from forecaster.actuators.writes import AuditLog
     from forecaster.config.settings import Settings
 

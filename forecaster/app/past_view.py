@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -24,8 +25,6 @@ from forecaster.replay.look_back import (
 from models import Calendar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from forecaster.domain.signal import Signal
     from forecaster.horizontal.numbers import Floats
     from forecaster.replay.account import RunResult

@@ -6,6 +6,7 @@ before each cycle, in its thread: a cycle has one policy from its beginning to i
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,6 @@ from forecaster.config.settings import Settings
 from forecaster.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from forecaster.app.telemetry import Log
 
 TAKEN_OVER = ("policy", "overrides")

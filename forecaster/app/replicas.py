@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from datetime import datetime
 from functools import partial
 from http import HTTPStatus
+from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
@@ -22,9 +25,6 @@ from forecaster.serving.replicas import FILES, TABLE, ReplicatedFiles, replicate
 
 if TYPE_CHECKING:
     import threading
-    from collections.abc import Callable, Iterator
-    from datetime import datetime
-    from pathlib import Path
 
     from forecaster.app.service import Service
     from forecaster.app.telemetry import Log

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -21,9 +23,6 @@ from forecaster.store.signing import StateKeys, keep_keys, keys_of_directory, ne
 from forecaster.store.snapshot import Snapshots
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from forecaster.app import telemetry
     from forecaster.app.sharding.learned import LearnedShards
     from forecaster.config.settings import Settings

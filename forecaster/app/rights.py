@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -19,9 +21,6 @@ from forecaster.kube.rights import SERVICE, missing, rights_of
 from forecaster.resources.neighbours import SCALED_OBJECTS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from forecaster.config.settings import Settings
 
 GRPC = "external"

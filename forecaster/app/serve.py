@@ -8,8 +8,11 @@ from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Callable
 from contextlib import ExitStack, closing
+from datetime import datetime
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -61,10 +64,6 @@ from forecaster.store.ledger import SqlLedger
 from forecaster.store.state import BENEFIT_FILE, FOREIGN, ClusterIdentity, ObservedFile, StateSettings, claim_state
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import datetime
-    from pathlib import Path
-
     from forecaster.app.child import ServingProcess
     from forecaster.app.compose import ServiceFacts
     from forecaster.app.live_facts import LiveFacts

@@ -6,6 +6,7 @@ import os
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
@@ -21,8 +22,6 @@ from forecaster.domain.window import last_multiple
 from forecaster.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from forecaster.app.reload import SettingsReload
     from forecaster.app.sharding.cycle import ShardedCycle
     from forecaster.app.telemetry import Metrics

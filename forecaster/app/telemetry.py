@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from functools import partial
@@ -16,8 +17,6 @@ from forecaster.app.cluster_metrics import EffectMetrics
 from forecaster.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from prometheus_client.registry import Collector
     from structlog.typing import EventDict, Processor, WrappedLogger
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import closing
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.app.clock import current
 from forecaster.domain.signal import BUILT_IN, Signal, Signals
@@ -20,11 +23,6 @@ from forecaster.sources.recorded import Recording, load_recording
 from forecaster.sources.settings import PrometheusSettings, SignalSettings, signals_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.ports import Source
     from forecaster.sources.exported import Exported

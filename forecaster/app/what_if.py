@@ -12,6 +12,7 @@ import select
 import sys
 import time
 from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 import yaml
+from numpy.typing import NDArray
 from pydantic import ValidationError
 from threadpoolctl import threadpool_limits
 
@@ -36,10 +38,6 @@ from forecaster.replay.what_if import WhatIf, WhatIfFacts, settings_of
 from models import Calendar
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from numpy.typing import NDArray
-
     from forecaster.cycle.workload_facts import EncodedSeries, WorkloadFacts
     from forecaster.replay.account import RunResult
 

@@ -6,6 +6,8 @@ next renewal: while kubelets carry the Secret to the pods, old and new certifica
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
@@ -27,9 +29,6 @@ from forecaster.kube.objects import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from datetime import datetime, timedelta
-
     import msgspec
 
 CERTIFICATE_HEAD = "-----BEGIN CERTIFICATE-----"

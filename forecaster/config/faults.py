@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
@@ -15,10 +15,7 @@ from forecaster.domain.policies import overlap
 from forecaster.domain.policy import Policy, PolicySelector
 from forecaster.errors import WHOLE_FILE, Fault
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    Path = tuple[str | int, ...]
+Path = tuple[str | int, ...]
 
 SECRET = re.compile(r"auth|credential|header|key|pass|secret|token", re.IGNORECASE)
 """Names of settings whose value is never repeated in messages, unknown settings included."""

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from hashlib import sha256
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import yaml
 
 from forecaster.errors import WHOLE_FILE, ConfigError, Fault
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def fingerprint(path: Path | None) -> bytes:

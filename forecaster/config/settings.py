@@ -28,9 +28,11 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import BaseModel, Field, ValidationError, ValidationInfo, create_model, field_validator
@@ -63,9 +65,6 @@ from forecaster.store.history import HistorySettings
 from forecaster.store.state import StateSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
     from pydantic.fields import FieldInfo
 
 Positive = Annotated[Duration, Field(gt=timedelta(0))]

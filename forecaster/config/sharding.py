@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from pydantic import Field, model_validator
 
 from forecaster.domain.settings import Section
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 SCHEDULER_ADDRESS = re.compile(r"(?P<scheme>tcp|tls)://(?P<host>\[[0-9a-fA-F:.]+\]|[^\s/:\[\]]+):(?P<port>\d{1,5})")
 LOOPBACK = frozenset({"127.0.0.1", "[::1]", "localhost"})

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import textwrap
+from collections.abc import Iterator, Mapping
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pydantic import BaseModel
@@ -14,9 +16,6 @@ from forecaster.domain.settings import DURATION_PATTERN, QUANTITY_PATTERN, plain
 from forecaster.errors import UnknownName
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from pathlib import Path
-
     from pydantic.fields import FieldInfo
 
 WIDTH = 116

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.demand.capacity import per_pod
 from forecaster.demand.fresh import values_of
@@ -18,10 +20,6 @@ from forecaster.vertical.recommenders.baselines import KRR, VPA, krr, vpa
 from forecaster.vertical.recommenders.live_vpa import LIVE_VPA
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
     from forecaster.domain.decision import Recommendation
     from forecaster.ports import Histories
     from forecaster.vertical.admission.cluster import Cluster

@@ -6,6 +6,7 @@ It records every decision, and replays some workloads in each cycle, each once a
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import groupby, islice
@@ -13,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.demand.alignment import rows_among
 from forecaster.domain.signal import PODS
@@ -24,10 +26,6 @@ from forecaster.publish.beside import BenefitView, FourNumbers, PeriodBenefit, T
 from forecaster.publish.offer import NO_COUNT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
     from forecaster.cycle.steps import TimeShare
     from forecaster.domain.policies import Policies
     from forecaster.ports import Histories

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import hashlib
 from collections import deque
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.demand.capacity import LearnedCapacity, fullest, learned, rolled_out, settled
 from forecaster.demand.censored import CENSORED_SPAN, throttled
@@ -25,11 +28,6 @@ from forecaster.domain.workload import Workload, WorkloadId
 from forecaster.horizontal.targets import AmountTarget, PodTarget, Unusable, full_pod, stated_pod, targets_of
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Mapping, Sequence
-    from datetime import datetime
-
-    from numpy.typing import NDArray
-
     from forecaster.cycle.containers import Containers
     from forecaster.domain.policies import Policies
     from forecaster.ports import Histories

@@ -8,11 +8,13 @@ once.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.demand.alignment import CachedRows
 from forecaster.demand.completeness import (
@@ -35,10 +37,6 @@ from forecaster.domain.signal import CPU, PODS, Signal
 from forecaster.domain.window import EPOCH, HOUR, MINUTE, Block, Gap, Window
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
     from forecaster.domain.workload import Resources, Workload, WorkloadId
     from forecaster.ports import Histories
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.demand.alignment import rows_among
 from forecaster.domain.amounts import memory
@@ -17,12 +19,7 @@ from forecaster.domain.workload import ContainerBlock, ContainerFacts, Container
 from forecaster.errors import SourceError
 from forecaster.ports import ContainerSource, Source
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float32]
+Floats = NDArray[np.float32]
 
 CONTAINER_HISTORY = timedelta(days=8)
 """Eight days include the same weekday; a container takes 18 kB for each resource."""

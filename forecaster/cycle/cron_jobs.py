@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from forecaster.cycle.sizes import spec_of
@@ -15,9 +17,6 @@ from forecaster.vertical.sizing.pod import size
 from forecaster.vertical.sizing.runs import NO_RUNS, Runs, run_sizes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
-
     from forecaster.cycle.run import Outcome
     from forecaster.domain.policies import Policies
     from forecaster.domain.vertical_policy import VerticalPolicy

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cached_property, lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.cycle.forecasts import ColumnRequest, Columns, Forecasts, columns_of
 from forecaster.cycle.observed import Observed
@@ -26,11 +29,6 @@ from forecaster.publish.record import encoded_lead_time
 from forecaster.vertical.sizing.pod import SizeCache
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from datetime import datetime
-
-    from numpy.typing import NDArray
-
     from forecaster.cycle.rows import RowGroup, Rows
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Spread, Workload, WorkloadId

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.demand.completeness import COMPLETE
 from forecaster.demand.fresh import DemandContext, FreshHistory, fresh
@@ -23,10 +25,6 @@ from forecaster.horizontal.codes import INCOMPLETE, KNOWN, NO_SAMPLE, STALE
 from forecaster.horizontal.row import ForecastDetails
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
     from forecaster.cycle.rows import Rows
     from forecaster.demand.censored import ThrottledTime
     from forecaster.domain.workload import Workload, WorkloadId

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
@@ -23,8 +24,6 @@ from forecaster.horizontal.gate_states import FORECASTERS, Gate, Gates
 from forecaster.replay.judging import Case, PastDemand, Unjudged, cases_of, judged_gates
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from forecaster.cycle.targets import Targets
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import Workload, WorkloadId

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -30,9 +32,6 @@ from forecaster.vertical.sizing.memory import load_share
 from forecaster.vertical.sizing.panel import days_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
     from forecaster.cycle.load_forecast import DemandSamples
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import Policy

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -27,8 +28,6 @@ from forecaster.horizontal.lead_time import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping, Sequence
-
     from forecaster.cycle.targets import Targets
     from forecaster.domain.decision import LeadTime
     from forecaster.domain.policy import HorizontalPolicy

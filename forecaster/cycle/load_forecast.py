@@ -7,12 +7,14 @@ it can be summed over node pools.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.cycle.forecasts import usage_of
 from forecaster.demand.fresh import DemandContext, FreshHistory, values_of
@@ -26,10 +28,6 @@ from forecaster.vertical.nodes.joint_samples import FEWEST_SAMPLES, DemandWindow
 from forecaster.vertical.sizing.load_forecast import LoadForecast, PeakQuantiles, PodCounts, PodLoad, load_forecast
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.vertical_policy import VerticalPolicy

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it makes the schema
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -20,8 +21,6 @@ from forecaster.vertical.nodes.headroom import Headroom, Pressure, headroom, pre
 from forecaster.vertical.nodes.pools import Member, homes_of, pools_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import Workload
     from forecaster.forecasting.forecaster import Forecaster

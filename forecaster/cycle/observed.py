@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Container, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.cycle.capacities import Capacities, PersistedCapacity
 from forecaster.cycle.gates import ForecastGates
@@ -19,11 +22,6 @@ from forecaster.horizontal.gate_states import Gates
 from forecaster.horizontal.state import State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Container, Mapping
-    from datetime import timedelta
-
-    from numpy.typing import NDArray
-
     from forecaster.domain.policy import PodCapacity, Policy
     from forecaster.domain.workload import WorkloadId
 

@@ -6,12 +6,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.cycle.targets import NOTHING_LOST
 from forecaster.demand.alignment import CachedRows, rows_among
@@ -31,10 +33,6 @@ from forecaster.publish.record import encoded_stated
 from forecaster.publish.values import encoded_readers
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import Policy
     from forecaster.domain.signal import Signal

@@ -9,6 +9,7 @@ with what is known; a workload that fails is one line, too, and the others go on
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -34,8 +35,6 @@ from forecaster.errors import StoreError
 from forecaster.ports import Actuator, Changes, Histories, Ledger, Publisher, Source, StageWatch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from forecaster.cycle.benefit import LiveBenefit
     from forecaster.cycle.node_forecast import NodePools
     from forecaster.domain.policies import Policies

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.demand.alignment import rows_among
 from forecaster.domain.report import ForecastScore
@@ -13,11 +16,6 @@ from forecaster.domain.window import MINUTE, Window
 from forecaster.forecasting.peaks import LEVELS, MEDIAN, PeakForecasts, at_quantile
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from datetime import datetime
-
-    from numpy.typing import NDArray
-
     from forecaster.cycle.forecasts import Forecasts
     from forecaster.domain.policies import Policies
     from forecaster.domain.signal import Signal

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING
@@ -19,8 +20,6 @@ from forecaster.vertical.sizing.load_forecast import UNFORECAST, PodLoad
 from forecaster.vertical.sizing.memory import oom_floor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
     from forecaster.cycle.containers import Containers
     from forecaster.cycle.load_forecast import PodLoads
     from forecaster.domain.policies import Policies

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar
@@ -10,8 +11,6 @@ from typing import TYPE_CHECKING, TypeVar
 from forecaster.errors import unexpected
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from forecaster.ports import StageWatch
 
 MIN_ALLOCATIONS = 100_000

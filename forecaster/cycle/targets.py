@@ -9,6 +9,7 @@ the API server lists as a whole. Where the source says that its list is partial,
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
@@ -23,8 +24,6 @@ from forecaster.domain.window import FIVE_MINUTES, MINUTE, Block, Gap, Inventory
 from forecaster.errors import SourceError, SourceTimeout, SourceUnavailable, StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.ports import Histories, Source
 

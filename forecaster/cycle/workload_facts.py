@@ -5,11 +5,13 @@ A thread calls this while cycles run, so it only reads, and not while history is
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta  # noqa: TC003  msgspec resolves it
+from collections.abc import Iterator
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.cycle.containers import USAGE
 from forecaster.cycle.lead_times import UNWATCHED
@@ -21,10 +23,6 @@ from forecaster.domain.workload import NO_RESOURCES, Resources, Workload, Worklo
 from forecaster.hpa.behavior import Behavior  # noqa: TC001  msgspec resolves it
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
     from forecaster.cycle.run import Cycle
 
 CONTAINER_POINTS = 144

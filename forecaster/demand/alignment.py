@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Hashable, Mapping
 from itertools import repeat
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Hashable, Mapping
-
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 
 def rows_among(keys: Collection[Hashable], row: Mapping[Any, int]) -> NDArray[np.intp]:

@@ -8,15 +8,12 @@ versions continue with the capacity of the version before.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Amounts = NDArray[np.floating]
+Floats = NDArray[np.float64]
+Amounts = NDArray[np.floating]
 
 CARRIED_QUANTILE = 0.99
 """Quantile of the load per pod during good service: a load that is known to work, not a single lucky minute."""

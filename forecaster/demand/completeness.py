@@ -13,10 +13,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from forecaster.domain.window import Block
 
     Floats = NDArray[np.float64]

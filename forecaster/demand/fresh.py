@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.demand.alignment import rows_among
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
-    from numpy.typing import NDArray
-
     from forecaster.domain.signal import Signal
     from forecaster.domain.window import Window
 
     Rows = slice | NDArray[np.intp]
-    from collections.abc import Mapping, Sequence
 
     from forecaster.demand.censored import ThrottledTime
     from forecaster.domain.workload import Workload, WorkloadId

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.demand.alignment import CachedRows, rows_among
 from forecaster.demand.completeness import COMPLETE, CompletenessVerdict, sentence
@@ -14,11 +17,6 @@ from forecaster.domain.forecast import Measured, Unknown
 from forecaster.domain.window import DAY, Block, Window
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime, timedelta
-
-    from numpy.typing import NDArray
-
     from forecaster.domain.workload import WorkloadId
 
     Floats = NDArray[np.float64]

@@ -6,10 +6,12 @@ The usage of starting pods is left out. Where demand was limited, the same time 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.demand import censored
 from forecaster.demand.warm_up import without_warm_up
@@ -17,12 +19,9 @@ from forecaster.domain.window import FIVE_MINUTES
 from forecaster.domain.workload import NO_RESOURCES, Workload
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from forecaster.domain.signal import Signal
 
     Floats = NDArray[np.floating]
-    from collections.abc import Sequence
 
     Codes = NDArray[np.uint8]
 

@@ -8,14 +8,12 @@ signal's unit over five minutes.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.floating]
+Floats = NDArray[np.floating]
 
 LOW, HIGH = 0.25, 0.75
 """Pods are added when demand rises, so most starts show a rise besides the warm-up: the lower quantile is closer to it.

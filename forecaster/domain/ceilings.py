@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from pydantic import Field
 
 from forecaster.domain.policy import HorizontalPolicy, Mode, Policy
 from forecaster.domain.settings import Section
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 class OwnerCeiling(Section):

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, NamedTuple, TypeVar
+from typing import Annotated, NamedTuple, TypeVar
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import AfterValidator, Field
 
 from forecaster.domain.window import DAY, SECOND
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 Key = TypeVar("Key")
 ZONE_NAME_MAX = 64

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -10,8 +11,6 @@ from forecaster.domain.amounts import duration_text
 from forecaster.errors import nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from pydantic import ValidationError
 
 UNKNOWN_SETTING = "no such setting"

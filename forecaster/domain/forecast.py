@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta  # noqa: TC003  msgspec resolves them where forecasts are stored
+from datetime import datetime, timedelta
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ above PredictivePolicies, because both select workloads and the settings belong 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import reduce
@@ -24,8 +25,6 @@ from forecaster.domain.policy import Mode, Policy, PolicySelector
 from forecaster.domain.signal import BUILT_IN, Signals
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-
     from forecaster.domain.workload import WorkloadId
 
 

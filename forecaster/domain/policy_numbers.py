@@ -6,6 +6,7 @@ itself; `Decides` adds the rule that reads it and the values that `tune` tries.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from functools import cache
 from math import inf, nan
@@ -16,8 +17,6 @@ from forecaster.domain.policy import HorizontalPolicy
 from forecaster.domain.settings import Decides
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from pydantic.fields import FieldInfo
 
 

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.domain.window import MINUTE, MINUTES_A_DAY
 from forecaster.forecasting.peaks import LEVELS
 from models import Panel, StepWindow, create
 from models.backtest import backtested_peaks
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 DAYS_BEFORE = 2
 """Days behind the first one that is judged: one to look back on, and one for a rhythm."""

@@ -6,10 +6,13 @@ because later columns decide about them.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.demand.alignment import rows_among
 from forecaster.demand.fresh import DemandContext, FreshHistory, values_of
@@ -18,11 +21,6 @@ from forecaster.demand.warm_up import AFTER, DURING, of_each, starts_of, unusual
 from forecaster.domain.window import FIVE_MINUTES, Window
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
-    from numpy.typing import NDArray
-
     from forecaster.domain.workload import WorkloadId
 
     Floats = NDArray[np.floating]

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.domain.window import DAY
 from forecaster.forecasting.peaks import LEVELS, PeakForecasts, panel_of
@@ -23,8 +24,6 @@ from models import Lent, Prior, StepWindow, lent
 from models.donors import GROWN_DAYS, YOUNG_DAYS
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from forecaster.demand.fresh import FreshHistory
     from forecaster.domain.workload import WorkloadId
 

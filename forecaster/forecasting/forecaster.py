@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -14,8 +15,6 @@ from forecaster.forecasting.peaks import PATH_LEVELS, STEPS, Paths, PeakForecast
 from forecaster.forecasting.shards import Shard, Shards
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
-
     import numpy as np
     from numpy.typing import NDArray
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.demand.alignment import rows_among
 from forecaster.domain.forecast import StepForecast
@@ -15,11 +18,6 @@ from forecaster.horizontal.columns import TextCodes
 from models.panel import trusted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
-
-    from numpy.typing import NDArray
-
     from forecaster.demand.fresh import FreshHistory
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import WorkloadId

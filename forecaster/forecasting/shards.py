@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 import models
 from forecaster.demand.alignment import rows_among
@@ -18,11 +21,6 @@ from forecaster.forecasting.stacks import Stack, latest_panel, stacked, without_
 from forecaster.forecasting.wall_clock import by_wall_clock
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
-
-    from numpy.typing import NDArray
-
     from forecaster.demand.fresh import FreshHistory
     from forecaster.demand.masks import Masked
     from forecaster.domain.workload import WorkloadId

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from datetime import datetime
 from itertools import chain, groupby, islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 import models
 from forecaster.forecasting.cleaning import Settled, ShardHistory, cleaned_since
@@ -16,11 +19,6 @@ from forecaster.forecasting.peaks import LEVELS, ModelAnswers, panel_of
 from forecaster.forecasting.wall_clock import by_wall_clock
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from datetime import datetime
-
-    from numpy.typing import NDArray
-
     from forecaster.demand.fresh import FreshHistory
     from forecaster.domain.workload import WorkloadId
     from forecaster.forecasting.cleaning import Bins

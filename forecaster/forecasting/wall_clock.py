@@ -8,19 +8,17 @@ it did; in autumn, of the hour that came twice, the second counts. A workload in
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.domain.clock import clock_changes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime, timedelta
-
-    from numpy.typing import NDArray
-
     from forecaster.demand.fresh import FreshHistory
     from forecaster.domain.workload import WorkloadId
 

@@ -6,6 +6,7 @@ or beyond counting is not known. Masked numbers are replaced by harmless ones; o
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -25,8 +26,6 @@ from forecaster.horizontal.codes import (
 from forecaster.hpa.numbers import MAX_INT32
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from forecaster.horizontal.inputs import Inputs, PolicyColumns, Rules, TargetColumns
     from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
 

@@ -9,6 +9,7 @@ Rows lie on the last axis. Another axis comes before it: signals, which the tabl
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from types import MappingProxyType
@@ -20,8 +21,6 @@ from numpy.typing import NDArray
 from forecaster.demand.alignment import rows_among
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable, Mapping, Sequence
-
     from forecaster.horizontal.numbers import Counts
 
 Array = NDArray[Any]

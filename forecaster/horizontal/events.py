@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -10,8 +11,6 @@ import numpy as np
 from forecaster.hpa.numbers import MAX_INT32
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from forecaster.domain.event import ScheduledEvent
     from forecaster.horizontal.numbers import Counts, Flags, Floats
 

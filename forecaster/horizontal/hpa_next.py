@@ -6,6 +6,7 @@ Its inputs are measured demand, and for metrics of forecaster the offered values
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,8 +21,6 @@ from forecaster.hpa.spec import SHIPPED, CrossVersionObjectReference, HpaMetricT
 from forecaster.hpa.state import HpaState
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from forecaster.domain.decision import Recommendation
     from forecaster.hpa.behavior import Behavior
 

@@ -6,21 +6,18 @@ of groups, however many policies its owners write.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.domain.policy_numbers import policy_numbers, stated_numbers
 from forecaster.horizontal.codes import FIRST_NUMBER, LARGEST
 from forecaster.horizontal.numbers import Band, Codes, Counts, Flags, Floats
 from forecaster.hpa.numbers import MAX_INT32
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
 
 Sizing = Literal["quantile", "newsvendor"]
 

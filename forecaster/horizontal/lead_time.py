@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
@@ -10,8 +11,6 @@ from forecaster.domain.amounts import duration_text
 from forecaster.domain.decision import LeadTime
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from forecaster.domain.policy import HorizontalPolicy
 
 DEFAULT_LEAD_TIME = timedelta(minutes=3)

@@ -11,6 +11,7 @@ reaches a quarter further (on recorded load anything from nothing to a half made
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,8 +21,6 @@ from forecaster.demand.censored import AT_CAPACITY
 from forecaster.hpa.numbers import MAX_INT32
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from forecaster.horizontal.numbers import Counts, Flags, Floats
 
 REACH = 1.25

@@ -8,6 +8,7 @@ a pod without a sample does not occur: a total is what was measured of all ready
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -19,8 +20,6 @@ from forecaster.horizontal.numbers import Band, Counts, Flags, Floats, ceil_coun
 from forecaster.hpa.numbers import MAX_INT32, MIN_INT32
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from forecaster.horizontal.checked import Checked
     from forecaster.horizontal.inputs import Kind
 

@@ -5,6 +5,7 @@ The computing process and the serving process make records by it, from the same 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import pairwise
 from math import isfinite
@@ -16,8 +17,6 @@ from forecaster.horizontal.clamps.outage_hold import unseen_sentence
 from forecaster.horizontal.codes import INCOMPLETE, KNOWN, SAMPLED, SCALED, UNKNOWN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from forecaster.domain.workload import Resources, WorkloadId
     from forecaster.horizontal.row import DecidedRow, DecidedTarget
 

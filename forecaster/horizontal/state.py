@@ -7,19 +7,17 @@ workload. Everything is immutable; a change makes a new state.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.horizontal.codes import KNOWN, NONE, UNKNOWN
 from forecaster.horizontal.columns import SIGNAL, Array, Table, column, put, taken
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
     from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
 
 

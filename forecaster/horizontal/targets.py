@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -13,8 +14,6 @@ from forecaster.domain.workload import Resources, Target, TargetType, Workload
 from forecaster.horizontal.inputs import Kind
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from forecaster.domain.policy import HorizontalPolicy, PodCapacity
 
 TARGET_SHARE = 0.8

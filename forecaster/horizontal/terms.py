@@ -5,6 +5,8 @@ Workloads and policies stay the same objects for weeks, so their numbers are com
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -17,9 +19,6 @@ from forecaster.horizontal.targets import PodTarget, UtilizationTarget, full_pod
 from forecaster.hpa.numbers import MAX_INT32
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import timedelta
-
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.workload import Workload
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.hpa.numbers import truncated_quotient, wrap_int64
@@ -27,9 +29,6 @@ from forecaster.hpa.samples import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
-
     from forecaster.hpa.spec import Controller, MetricSpec
 
 _USAGE = "an average utilization target nor an average value (usage) target"

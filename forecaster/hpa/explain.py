@@ -6,6 +6,7 @@ Every sentence is made from the values of a pass; no rule is applied a second ti
 from __future__ import annotations
 
 import math
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.domain.amounts import counted
@@ -19,8 +20,6 @@ from forecaster.hpa.state import ConditionType, HpaState, find_condition
 from forecaster.hpa.wording import STABILIZATION
 
 if TYPE_CHECKING:
-    from datetime import datetime, timedelta
-
     from forecaster.hpa.outcome import Pass
     from forecaster.hpa.samples import Answer
 

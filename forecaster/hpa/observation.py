@@ -7,6 +7,7 @@ has no answer.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
@@ -16,8 +17,6 @@ from forecaster.hpa.proposals import Unmeasured
 from forecaster.hpa.samples import Answer, ExternalValues, ObjectMetric, PodSample, SampledPods
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from forecaster.hpa.selectors import Selector
     from forecaster.hpa.spec import HpaSpec, MetricSpec
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from forecaster.hpa import wording
@@ -11,8 +12,6 @@ from forecaster.hpa.state import Conditions, HpaState, MetricStatus, find_condit
 from forecaster.hpa.wording import Action, ErrorKind, HpaEvent
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from forecaster.hpa.limits import Limited
     from forecaster.hpa.observation import Observation, ScaleSubresource
     from forecaster.hpa.spec import Controller, HpaSpec

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.hpa.numbers import wrap_int64
 from forecaster.hpa.proposals import Unmeasured
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from datetime import datetime, timedelta
-
     from forecaster.hpa.samples import PodSample
 
 

@@ -8,8 +8,9 @@ samples travels as `Share`s; callers that know only totals leave them empty.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from forecaster.hpa.numbers import (
     MAX_INT64,
@@ -20,9 +21,6 @@ from forecaster.hpa.numbers import (
     wrap_int32,
     wrap_int64,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Cause = Literal[
     "api_failed",  # the metrics API did not answer

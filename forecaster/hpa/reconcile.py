@@ -7,6 +7,8 @@ fare.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.hpa import wording
@@ -37,9 +39,6 @@ from forecaster.hpa.state import (
 from forecaster.hpa.wording import ErrorKind, HpaEvent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from datetime import datetime
-
     from forecaster.hpa.pods import HpaPod
 
 LAST_MULTIPLE = 36

@@ -10,10 +10,11 @@ import asyncio
 import re
 import threading
 import time
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import Any, Self, TypeVar
 from weakref import WeakSet
 
 import msgspec
@@ -23,9 +24,6 @@ from forecaster.errors import ForecasterError
 from forecaster.kube.config import ClientConfig, ClientConfigError
 from forecaster.kube.connections import BodyTooLargeError, RawAnswer, RawRequest, Session
 from forecaster.kube.objects import ApiStatus
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 T = TypeVar("T")
 CLIENT_CONNECTIONS = 4

@@ -6,9 +6,10 @@ left out: of custom resources a tenant can write anything that their definition 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 from urllib.parse import quote
 
 import msgspec
@@ -16,9 +17,6 @@ import msgspec
 from forecaster.kube.client import ApiClient, ApiError, decoded, decoder_of
 from forecaster.kube.connections import JSON, RawRequest
 from forecaster.kube.objects import ApiStatus, Wire
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 METADATA_TYPE = "application/json;as=PartialObjectMetadata{};g=meta.k8s.io;v=v1"
 """Accepted of objects of which specification and status are not needed; a list of them is called so."""

@@ -12,20 +12,17 @@ import signal
 import ssl
 import subprocess
 import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import msgspec
 
 from forecaster.errors import ForecasterError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 LOAD_SECONDS = 30.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from http import HTTPStatus
@@ -17,7 +18,6 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.exceptions import ResponseError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
     from weakref import WeakSet
 
     from urllib3.connectionpool import HTTPConnectionPool

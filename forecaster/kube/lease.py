@@ -10,18 +10,16 @@ from __future__ import annotations
 
 import random
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http import HTTPStatus
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
 from forecaster.kube.client import ApiClient, ApiError, suppress_conflict
 from forecaster.kube.objects import ObjectMeta, Wire
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 PAUSE_ANNOTATION = "forecaster.dev/pause"
 """Annotation of the Lease that stops all writes while it is present and not `false`."""

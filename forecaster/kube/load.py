@@ -12,9 +12,10 @@ import shutil
 import stat
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import yaml
@@ -24,9 +25,6 @@ from kubernetes.config.config_exception import ConfigException
 from kubernetes.config.kube_config import ConfigNode, KubeConfigLoader
 
 from forecaster.kube.config import ClientConfig, ClientConfigError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 EXPECTED = (OSError, yaml.YAMLError, ConfigException, LookupError, TypeError, ValueError, AttributeError)
 """Errors of the official loader for malformed files."""

@@ -6,13 +6,12 @@ requests that the audit log of a real API server has of us, and takes each right
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.kube.reviews import AUTHORIZATION, ResourceAttributes, ReviewAnswer
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from forecaster.kube.client import ApiClient
 
 NAMESPACE = "forecaster"

@@ -8,16 +8,14 @@ from __future__ import annotations
 import random
 import threading
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from forecaster.kube.client import ApiClient, ApiError, UnreachableError, refusal
 from forecaster.kube.collection import Collection, Key, Progress, T
 from forecaster.kube.connections import RESPONSE_MAX, RawAnswer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 V = TypeVar("V")
 

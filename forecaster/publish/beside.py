@@ -6,7 +6,8 @@ money in the currency of the prices. A value that is not known is null, with the
 
 from __future__ import annotations
 
-from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it decodes
+from collections.abc import Mapping
+from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,8 +16,6 @@ import msgspec
 from forecaster.publish.views import whole_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from forecaster.domain.workload import Resources, WorkloadId
     from forecaster.publish.reader import PublishedTable, TableEntry
     from forecaster.vertical.recommenders.live_vpa import VpaSizes

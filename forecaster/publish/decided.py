@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.domain.decision import FORECAST_STATES, Hold, Reason, Recommendation, Resize, Scale, forecast_state
 from forecaster.errors import unexpected
@@ -23,15 +25,12 @@ from forecaster.publish.record import ABSTAIN, MODE_CODES, OBSERVE, decided_row,
 from forecaster.publish.values import encoded_readers
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from forecaster.domain.workload import Workload
     from forecaster.horizontal.decide import Decisions
     from forecaster.horizontal.numbers import Counts, Floats
 
     Column = NDArray[Any]
     Group = tuple[NDArray[np.intp], Decisions]
-    from datetime import datetime
 
     from forecaster.domain.policy import Policy
 

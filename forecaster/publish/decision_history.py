@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from heapq import nlargest
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,8 +13,6 @@ import msgspec
 from forecaster.domain.decision import Hold, Scale
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from forecaster.domain.report import CycleReport, ForecastScore
     from forecaster.domain.workload import WorkloadId
 

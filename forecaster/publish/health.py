@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it encodes
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -15,8 +16,6 @@ from forecaster.errors import shown_url
 from forecaster.publish.decision_history import AccuracyView, DecisionHistory, FadingSums
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
     from forecaster.domain.report import CycleReport, Effected, ForecastScore
 
 MAX_CYCLES = 60

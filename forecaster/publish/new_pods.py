@@ -6,15 +6,13 @@ It is replaced as a whole in every cycle. From `NewPods.ends` on it says nothing
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import msgspec
 
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 Document = dict[str, Any]
 INTERVALS = 3

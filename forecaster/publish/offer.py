@@ -16,6 +16,7 @@ the raised count, or lowered to the restrained one, times the demand of a pod at
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
 
@@ -28,8 +29,6 @@ from forecaster.horizontal.columns import CLAMP, SIGNAL, TARGET, Array, Names, T
 from forecaster.hpa.numbers import MAX_INT32
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
 
 Positions: TypeAlias = NDArray[np.int32]

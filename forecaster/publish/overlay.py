@@ -11,7 +11,9 @@ from __future__ import annotations
 import os
 import threading
 import time
+from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -20,9 +22,6 @@ from forecaster.domain.workload import WorkloadId  # noqa: TC001  msgspec resolv
 from forecaster.publish.values import CLOCK_SKEW, MetricTarget, WorkloadOffer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
-    from pathlib import Path
-
     from forecaster.publish.reader import TableEntry
 
 LAPSED = timedelta(seconds=5)

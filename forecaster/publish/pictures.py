@@ -7,10 +7,14 @@ of demand, ready pods, what was decided and what was forecast. HPAs never wait f
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.demand.alignment import rows_among
 from forecaster.domain.signal import PODS, Signal, Signals
@@ -24,12 +28,6 @@ from forecaster.publish.table import PLACES, SIZES, TEXTS, TableMeta, WrittenCol
 from forecaster.publish.table_file import TableOrder, array_column, column_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from datetime import datetime, timedelta
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
     from forecaster.domain.forecast import StepForecast
     from forecaster.publish.publisher import OfferedCycle
 

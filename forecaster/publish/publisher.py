@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
@@ -18,12 +22,6 @@ from forecaster.publish.reader import last_table
 from forecaster.publish.record import workload_offer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from datetime import datetime
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import Policy
     from forecaster.publish.values import WorkloadOffer

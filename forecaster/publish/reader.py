@@ -9,6 +9,7 @@ from bisect import bisect_left
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
@@ -26,8 +27,6 @@ from forecaster.publish.values import CLOCK_SKEW, WorkloadOffer
 from forecaster.publish.views import RecommendationView, recommendation_view
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from forecaster.domain.decision import Recommendation
 
 IN_MEMORY = frozenset(name + TEXTS for name in ("namespace", "name", "kind", "consumers")) | {NAMES + PLACES}

@@ -6,9 +6,10 @@ of a row are made of both by `horizontal.sentences`, as in the computing process
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import count
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, Protocol, cast
 
 import msgspec
 
@@ -18,9 +19,6 @@ from forecaster.domain.workload import Resources  # noqa: TC001  msgspec resolve
 from forecaster.horizontal.codes import REASONS
 from forecaster.horizontal.row import NO_RULES, DecidedRow, DecidedTarget, ForecastDetails, RuleNumbers
 from forecaster.publish.values import HOLD, MetricTarget, OfferedNumber, WorkloadOffer
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 SOURCE_CODES = ("", "measured", "forecast")
 """Sources of a number, by code."""

@@ -14,6 +14,7 @@ import math
 import struct
 import threading
 import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache, partial
 from importlib.util import find_spec
@@ -30,8 +31,6 @@ from forecaster.kube.connections import timed
 from forecaster.publish.values import sampled_values
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
     from forecaster.domain.workload import WorkloadId
     from forecaster.horizontal.numbers import Floats
     from forecaster.publish.publisher import OfferedCycle

@@ -12,18 +12,16 @@ from __future__ import annotations
 import os
 import struct
 import zlib
+from collections.abc import Mapping
 from contextlib import suppress
-from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it decodes
-from typing import TYPE_CHECKING, NamedTuple
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
 from forecaster.domain.workload import Prices  # noqa: TC001  msgspec resolves the annotation
 from forecaster.errors import StoreError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
 
 TABLE_MAGIC = b"fcTable4"
 TABLE_PREFIX = struct.Struct("<8sIIQ")

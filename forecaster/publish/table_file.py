@@ -6,11 +6,15 @@ sentences of a record are made of both when it is read.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.domain.signal import BUILT_IN, Signal, Signals
 from forecaster.horizontal.columns import rows_before, taken
@@ -20,12 +24,6 @@ from forecaster.publish.record import encoded_sizes
 from forecaster.publish.table import NAMES, PLACES, SIZES, TEXTS, TableMeta, WrittenColumn, write_table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime, timedelta
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
     from forecaster.domain.forecast import StepForecast
     from forecaster.domain.report import CycleReport
     from forecaster.domain.workload import Prices, WorkloadId

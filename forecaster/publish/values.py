@@ -12,6 +12,7 @@ is known depends on its reader: a value keeps a count only as a multiple of the 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -21,8 +22,6 @@ from forecaster.domain.decision import Reason
 from forecaster.domain.published import DEMAND_METRIC, FLOOR, KEDA_FORMULA, METRICS, REPLICAS, OwnMetric, own_metric
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from forecaster.domain.workload import Target
 
 KNOWN = frozenset({"forecast", "measured"})

@@ -7,7 +7,7 @@ ratios 0-1, instants RFC 3339 in UTC.
 from __future__ import annotations
 
 import math
-from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it decodes
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import msgspec

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -12,8 +13,6 @@ from forecaster.hpa.spec import SHIPPED
 from forecaster.replay.feedback import NO_FEEDBACK, Feedback
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from forecaster.domain.workload import Prices, Workload, WorkloadId
     from forecaster.hpa.behavior import Behavior
     from forecaster.replay.setup import Capacity

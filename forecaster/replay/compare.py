@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.domain.policies import Policies
@@ -31,9 +33,6 @@ from forecaster.replay.strategies import (
 from forecaster.replay.traces import Measurements, Traces, measurements_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from datetime import datetime
-
     import numpy as np
     from numpy.typing import NDArray
 

@@ -6,6 +6,8 @@ Runs that can be decided together are rows of one replay, some thousands at a ti
 from __future__ import annotations
 
 from collections import defaultdict, deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -24,9 +26,6 @@ from forecaster.replay.learned import LATEST, Advisor, advised, median_of
 from forecaster.replay.pods import Draws, Pods
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from datetime import timedelta
-
     from forecaster.horizontal.inputs import Inputs, Kind, Rules
     from forecaster.hpa.behavior import Behavior
     from forecaster.replay.assumptions import Timing

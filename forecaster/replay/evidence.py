@@ -8,6 +8,7 @@ measurement of a minute is known in the next one.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -23,8 +24,6 @@ from forecaster.hpa.spec import SHIPPED
 from forecaster.replay.pods import Pods, StartUps
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.forecasting.backtest import PolicyBacktest
 

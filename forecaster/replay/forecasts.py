@@ -6,11 +6,13 @@ This is the expensive part of a replay, so it is done once for each model and sp
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.demand.alignment import rows_among
 from forecaster.demand.fresh import DemandContext, FreshHistory, fresh, point_means
@@ -21,10 +23,6 @@ from forecaster.forecasting.peaks import LEVELS, PeakForecasts
 from forecaster.replay.traces import ALL_MINUTES, RECENT, Measurements
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
     from forecaster.domain.workload import WorkloadId
     from forecaster.horizontal.numbers import Counts, Floats
 

@@ -7,10 +7,13 @@ The service judges a new workload at once and each of them once a day; here a da
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.demand.latest import DayAgo
 from forecaster.domain.window import DAY, MINUTE, Window
@@ -21,11 +24,6 @@ from forecaster.replay.setup import lead_time_of
 from forecaster.replay.strategies import with_horizontal
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime, timedelta
-
-    from numpy.typing import NDArray
-
     from forecaster.domain.policy import Policy
     from forecaster.domain.signal import Signal
     from forecaster.horizontal.numbers import Floats

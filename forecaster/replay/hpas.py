@@ -7,6 +7,8 @@ same kinds and the same `behavior`.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -19,9 +21,6 @@ from forecaster.hpa.numbers import MAX_INT32, MIN_INT32
 from forecaster.hpa.spec import SHIPPED, tolerance_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import timedelta
-
     from forecaster.horizontal.inputs import Kind, TargetColumns
     from forecaster.hpa.behavior import Behavior, ScalingPolicy
     from forecaster.replay.pods import Pods

@@ -6,6 +6,8 @@ Rows are runs that are decided together; what does not change is made once, and 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -19,9 +21,6 @@ from forecaster.horizontal.lead_time import lead_time
 from forecaster.horizontal.terms import Terms, policy_columns, target_columns, terms_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from datetime import datetime, timedelta
-
     from forecaster.domain.event import ScheduledEvent
     from forecaster.domain.policy import Policy
     from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain
@@ -22,8 +23,6 @@ from forecaster.horizontal.targets import full_pod, targets_of, usable
 from forecaster.replay.evidence import PastEvidence, at_stated_quantile, evidence_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from forecaster.domain.policy import HorizontalPolicy, Policy
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Workload, WorkloadId

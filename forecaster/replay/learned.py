@@ -5,19 +5,17 @@ Every clamp and the gate hold for that demand as they do for a forecast. Trainin
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.domain.window import MINUTES_A_DAY
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
     from forecaster.horizontal.inputs import Inputs
     from forecaster.horizontal.numbers import Flags, Floats
 

@@ -6,11 +6,13 @@ comes out is the `Comparison` of every other replay.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.domain.window import DAY, EPOCH, HOUR, MINUTE
 from forecaster.replay.account import Account, no_track
@@ -19,10 +21,6 @@ from forecaster.replay.realised import DecidedCount, outcome_of
 from forecaster.replay.strategies import DECIDED, HPA
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.replay.assumptions import Assumptions

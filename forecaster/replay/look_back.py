@@ -6,11 +6,13 @@ any lead can be shown, also one that no policy has used.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.demand.fresh import DemandContext
 from forecaster.demand.masks import Masked
@@ -24,10 +26,6 @@ from forecaster.replay.strategies import perfect
 from forecaster.replay.traces import measurements_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
     from forecaster.domain.event import ScheduledEvent
     from forecaster.horizontal.numbers import Floats
     from forecaster.replay.what_if import WhatIfFacts

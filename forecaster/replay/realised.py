@@ -6,10 +6,12 @@ HPA alone at every share of its targets, and what was measured of the pods that 
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.domain.signal import PODS
 from forecaster.domain.window import HOUR, MINUTE
@@ -22,10 +24,6 @@ from forecaster.replay.setup import first_pods
 from forecaster.replay.strategies import DECIDED, HPA, MEASURED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import Prices, Workload, WorkloadId
     from forecaster.replay.traces import Traces

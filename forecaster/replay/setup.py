@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,8 +20,6 @@ from forecaster.hpa.numbers import MAX_INT32
 from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions, StartUp, Timing
 
 if TYPE_CHECKING:
-    from datetime import timedelta
-
     from forecaster.domain.policy import HorizontalPolicy, Policy
     from forecaster.hpa.behavior import Behavior
     from forecaster.hpa.spec import HpaSpec, MetricSpec

@@ -6,17 +6,15 @@ The recommender sees usage, never demand above the limit.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Doubles = NDArray[np.float64]
-    Flags = NDArray[np.bool_]
-    from collections.abc import Sequence
+Doubles = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 STEP_SECONDS = 300
 STEPS_A_DAY = 86400 // STEP_SECONDS

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 import models
 from forecaster.domain.vertical_policy import VerticalPolicy
@@ -30,10 +32,6 @@ from forecaster.vertical.sizing.memory import OOM_RAISE, OOM_WINDOW, memory_size
 from forecaster.vertical.sizing.panel import ContainerPanel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
-
     from forecaster.replay.size_replay import HeldSizes, Load, Resource
 
     Doubles = NDArray[np.float64]

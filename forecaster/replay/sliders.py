@@ -6,6 +6,7 @@ hardly more than one, so all positions of a slider are replayed together.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,8 +14,6 @@ from forecaster.domain.amounts import duration_text
 from forecaster.domain.policy_numbers import PolicyNumber, as_number, policy_numbers
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
     from forecaster.domain.workload import WorkloadId
 
     Values = Mapping[str, float | bool | None]

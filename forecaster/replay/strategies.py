@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
@@ -17,8 +18,6 @@ from forecaster.replay.account import Account
 from forecaster.replay.forecasts import ReplayForecasts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from forecaster.domain.policy import Policy
     from forecaster.replay.learned import Advisor
     from forecaster.replay.setup import Setup

@@ -5,11 +5,13 @@ The service stores demand as float32, so decisions read it rounded; an HPA reads
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.domain.clock import zones_beside_utc
 from forecaster.domain.signal import PODS, Signal
@@ -17,10 +19,6 @@ from forecaster.domain.window import MINUTE
 from forecaster.errors import ConfigError, Fault
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
     from forecaster.domain.policy import Policy
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.horizontal.numbers import Counts, Floats

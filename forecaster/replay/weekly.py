@@ -7,12 +7,15 @@ from the replay of requests and limits. Beside them stands what was expected of 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
+from datetime import datetime
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.domain.signal import CPU, MEMORY, PODS
 from forecaster.domain.window import FIVE_MINUTES, HOUR, MINUTE
@@ -21,11 +24,6 @@ from forecaster.replay.size_replay import MAX_WARM_UP, STEPS_A_DAY, Load, Resour
 from forecaster.replay.sizers import LoadForecasts, Ours, Stated
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from datetime import datetime
-
-    from numpy.typing import NDArray
-
     from forecaster.domain.policies import Policies
     from forecaster.domain.vertical_policy import VerticalPolicy
     from forecaster.replay.comparison import Comparison, WorkloadComparison

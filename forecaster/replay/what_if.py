@@ -7,6 +7,7 @@ of the next movement of a slider are replayed beforehand. The recommended count 
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
@@ -32,8 +33,6 @@ from forecaster.replay.strategies import at_share, with_horizontal
 from forecaster.replay.traces import Measurements, Traces, measurements_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
-
     from forecaster.domain.workload import Workload
     from forecaster.hpa.behavior import Behavior
 

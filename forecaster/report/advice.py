@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import sys
 from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import yaml
@@ -31,9 +33,6 @@ from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE, MEMORY
 from forecaster.vertical.recommenders.baselines import Severity
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
     from forecaster.cycle.joint_sizes import JointAdvice
     from forecaster.domain.workload import ContainerSize, Prices, Resources, WorkloadId
     from forecaster.vertical.sizing.joint import SizePlan

@@ -6,6 +6,7 @@ A value that is not known is null, and a text beside it says why.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -17,8 +18,6 @@ from forecaster.publish.views import AMOUNT_FIELDS, AmountsView, RiskView, amoun
 from forecaster.vertical.cluster_rules.resource_list import texts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from forecaster.cycle.joint_sizes import JointAdvice
     from forecaster.vertical.admission.advice import Advice
     from forecaster.vertical.sizing.joint import SizePlan

@@ -5,6 +5,8 @@ The same four numbers are always compared with the HPA alone: unserved demand, m
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,9 +20,6 @@ from forecaster.replay.strategies import HPA, ForecastSource, Strategy
 from forecaster.report.printed import PrintedColumn, change, columns_from, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from datetime import datetime
-
     from forecaster.domain.workload import Prices, WorkloadId
     from forecaster.replay.account import Account
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -22,9 +24,6 @@ from forecaster.report.printed import columns_from, percent
 from forecaster.report.replay_plots import OWN_STYLE, coinciding, frontier, key, style_of, swatch, trajectory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-    from datetime import datetime
-
     from forecaster.replay.assumptions import Assumptions
 
 WORST = "Pods missing, as a mean over the hour, with the targets that the owners set."

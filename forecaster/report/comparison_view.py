@@ -5,7 +5,7 @@ The document has hours, minutes, ratios 0-1, amounts in the signal's unit, and n
 
 from __future__ import annotations
 
-from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it encodes
+from datetime import datetime
 from math import isnan
 from typing import TYPE_CHECKING
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it makes the schema
+from collections.abc import Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -12,8 +13,6 @@ from forecaster.publish.record import verdict_of
 from forecaster.report.printed import PrintedColumn, change, print_listing
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from forecaster.domain.workload import WorkloadId
     from forecaster.report.formats import Output
     from forecaster.store.ledger import Decision

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from itertools import takewhile
@@ -42,7 +43,6 @@ from forecaster.report.progress import shown_progress
 from forecaster.report.recommendations import print_outcome, table_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
     from types import FrameType
 
     from forecaster.app.demo import Simulated

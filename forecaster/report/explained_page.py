@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from html import escape
 from typing import TYPE_CHECKING
 
@@ -14,9 +16,6 @@ from forecaster.report.plot import Area, Line, Mark, Plot, half_day, linear, sca
 from forecaster.report.replay_plots import hovered, runs_of, time_ticks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from datetime import datetime
-
     from forecaster.domain.decision import Recommendation, SignalView
     from forecaster.domain.forecast import StepForecast
     from forecaster.domain.workload import WorkloadId

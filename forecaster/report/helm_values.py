@@ -7,7 +7,9 @@ sizes are compared with: what moved less than the stated share stays in the over
 from __future__ import annotations
 
 import re
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
@@ -24,9 +26,6 @@ from forecaster.vertical.cluster_rules.pod import Requirements
 from forecaster.vertical.cluster_rules.resource_list import COMPUTE, parsed, texts
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-    from pathlib import Path
-
     from forecaster.domain.workload import ContainerSize, Prices, Resources, WorkloadId
 
 Tree = dict[str, Any]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import yaml
@@ -16,8 +17,6 @@ from forecaster.report.printed import Printable, PrintedColumn, print_as, print_
 from forecaster.vertical.nodes.headroom import buffers, manifests
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from forecaster.cycle.node_forecast import NodeForecast
     from forecaster.vertical.nodes.forecast import PoolForecast
     from forecaster.vertical.nodes.joint_samples import JointSum

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from collections.abc import Iterable, Sequence
 from functools import cache
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from forecaster.report.printed import PrintedColumn
 
 HERE = Path(__file__).parent

@@ -6,21 +6,19 @@ Every plot is 0 to 1 across and up; axes turn values into that. The script of `p
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, log2, log10
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.domain.amounts import alike
 from forecaster.domain.window import FIVE_MINUTES, Window
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
     from forecaster.domain.workload import WorkloadId
     from forecaster.ports import Histories
 

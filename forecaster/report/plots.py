@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from forecaster.domain.window import MINUTE
@@ -10,9 +12,6 @@ from models.display import CAPACITY, DEMAND, FORECAST, SHORTAGE
 from models.pictures import INK, SOFT, by_time, day_of, dress, figure_of, instants, key_of_lines, model_mark
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from datetime import datetime
-
     from matplotlib.figure import Figure
 
     from forecaster.replay.comparison import Comparison

@@ -11,8 +11,9 @@ import os
 import shutil
 import sys
 import textwrap
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import yaml
@@ -21,9 +22,6 @@ from rich.text import Text
 
 from forecaster.domain.amounts import UNKNOWN_AMOUNT
 from forecaster.report.formats import Output
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
 
 GAP = "  "
 SENTENCE = 24

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Self
 
 import msgspec
@@ -33,8 +34,6 @@ from forecaster.report.printed import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from forecaster.cycle.run import Outcome
     from forecaster.domain.forecast import PeakForecast
     from forecaster.domain.window import Window

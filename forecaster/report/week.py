@@ -5,8 +5,9 @@ The document for machines has hours, ratios 0-1, money in the currency of the pr
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import astuple
-from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it encodes
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
@@ -41,8 +42,6 @@ from forecaster.report.printed import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from forecaster.replay.realised import SpareCost
     from forecaster.report.formats import Output
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, get_origin
+from typing import NamedTuple, get_origin
 
 from pydantic import BaseModel, ValidationError
 
@@ -15,9 +16,6 @@ from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.policy_numbers import value_types
 from forecaster.errors import nearest
 from forecaster.kube.objects import ANNOTATION_PREFIX
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
 
 MODE, PAUSED = f"{ANNOTATION_PREFIX}mode", f"{ANNOTATION_PREFIX}paused"
 

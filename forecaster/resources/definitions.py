@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,8 +15,6 @@ from forecaster.resources.schema import MAX_CHARACTERS, schema_of
 from forecaster.resources.status import AutoscalerStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from forecaster.kube.objects import Wire
 
 Document = dict[str, Any]

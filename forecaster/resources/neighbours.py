@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from http import HTTPStatus
@@ -17,8 +18,6 @@ from forecaster.resources.objects import TargetReference
 from forecaster.vertical.recommenders.live_vpa import VpaSizes, vpa_sizes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from forecaster.kube.watch import Followed
 
 HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"

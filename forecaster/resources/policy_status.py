@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 from forecaster.domain.amounts import counted
@@ -12,9 +14,6 @@ from forecaster.kube.objects import Wire
 from forecaster.resources.status import Condition, ConditionState, condition_after, described
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from datetime import datetime
-
     from forecaster.domain.policy import PolicySelector
     from forecaster.domain.workload import WorkloadId
     from forecaster.resources.objects import PolicyResource

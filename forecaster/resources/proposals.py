@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import yaml
@@ -11,8 +12,6 @@ from forecaster.resources.neighbours import Hpa, Neighbours, ScaledObject, VpaNe
 from forecaster.resources.objects import API_VERSION, AUTOSCALER
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from forecaster.domain.workload import WorkloadId
 
 VPA_MINIMUMS = {"cpu": "minCpu", "memory": "minMemory"}

@@ -7,6 +7,7 @@ server would override other layers. Elements of lists are whole, and have their 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, get_args
@@ -22,8 +23,6 @@ from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.resources.objects import camel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from pydantic.fields import FieldInfo
 
     Schema = dict[str, Any]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from datetime import datetime  # noqa: TC003  msgspec resolves the annotations
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import msgspec
@@ -14,8 +15,6 @@ from forecaster.domain.decision import Hold, Recommendation, forecast_state
 from forecaster.kube.objects import Wire
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
     from forecaster.domain.layers import Layer, Origin
     from forecaster.domain.policy import Policy
     from forecaster.resources.objects import AutoscalerResource

@@ -9,7 +9,9 @@ import resource
 import socket
 import sys
 import threading
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,9 +25,6 @@ from forecaster.serving.metrics import ParentState
 from forecaster.serving.options import Address, ServingOptions, address_argument, listen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from datetime import datetime
-
     import uvicorn
 
 SWITCH_SECONDS = 0.0005

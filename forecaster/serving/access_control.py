@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
 from typing import TYPE_CHECKING
@@ -21,8 +22,6 @@ from forecaster.serving.reply import HttpReply, failure
 from forecaster.serving.review_cache import HoldTimes, ReviewCache, ReviewTurns, TooManyReviewsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from starlette.types import Scope
 
 PROBE_PATHS = frozenset({"/healthz", "/livez", "/readyz"})

@@ -5,6 +5,7 @@ An HPA sums the items of a list, so a selector never yields more than one number
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
@@ -15,8 +16,6 @@ from forecaster.hpa.selectors import SELECTOR_MAX, Selector, SelectorError, pars
 from forecaster.publish.values import CLOCK_SKEW, Answer, Moment, NotKnown, NotNamed, OfferedValue, value_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from forecaster.publish.reader import PublishedTable, TableEntry
     from forecaster.publish.table import TableMeta
     from forecaster.publish.values import WorkloadOffer

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeAlias
 
@@ -12,7 +13,6 @@ import msgspec
 from cachetools import TTLCache
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from http import HTTPStatus
 
 REPEAT_SECONDS = 60.0

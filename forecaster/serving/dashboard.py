@@ -10,8 +10,9 @@ import asyncio
 import base64
 import gzip
 import hashlib
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta  # noqa: TC003  msgspec resolves the annotations when it encodes
+from datetime import datetime, timedelta
 from functools import wraps
 from http import HTTPStatus
 from pathlib import Path
@@ -37,8 +38,6 @@ from forecaster.serving.what_if import WhatIfProcess, changes_of, past_of
 from forecaster.serving.workloads import SignalForecastView, signal_forecast_view
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
-
     from starlette.requests import Request
 
     from forecaster.publish.reader import PublishedTable, TableEntry, TableReader

@@ -8,16 +8,14 @@ They list the few metrics there are and never a workload: nothing is looked up, 
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from forecaster.domain.published import DEMAND_METRIC, FLOOR, METRICS, REPLICAS
 from forecaster.serving.reply import HttpReply
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
 OBJECTS = ("deployments.apps", "statefulsets.apps")

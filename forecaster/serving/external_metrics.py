@@ -5,6 +5,7 @@ External metrics are in external.metrics.k8s.io and in a group of our own, custo
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from http import HTTPStatus
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import parse_qsl
@@ -19,8 +20,6 @@ from forecaster.serving.reply import HttpReply, custom, external, failure, print
 from forecaster.serving.rest import MISSING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from forecaster.publish.reader import PublishedTable
 
 EXTERNAL_PATHS = {f"/apis/{group.group_version}/namespaces/": group.group_version for group in (EXTERNAL, OWN)}

@@ -7,7 +7,8 @@ browser.
 from __future__ import annotations
 
 import base64
-from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it encodes
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from math import isfinite
 from typing import TYPE_CHECKING
 
@@ -23,8 +24,6 @@ from forecaster.publish.table import SIZES, TEXTS
 from forecaster.publish.views import whole_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from forecaster.publish.reader import PublishedTable
 
 UNKNOWN_POSITION = -1

@@ -6,6 +6,7 @@ Both read the count of the offer. Where it is not known they get an error in the
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,8 +21,6 @@ from forecaster.serving.answers import MetricRequest, NotThere, NoValue, answer,
 from forecaster.serving.rest import MISSING, json_response, missing, whole_body
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from starlette.requests import Request
     from starlette.responses import Response
 

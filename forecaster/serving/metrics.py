@@ -10,7 +10,9 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -25,9 +27,6 @@ from forecaster.serving.answers import age_of
 from forecaster.serving.options import FOLLOWS, LEADS, WRITTEN
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-    from datetime import datetime, timedelta
-
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 

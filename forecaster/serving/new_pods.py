@@ -9,7 +9,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +24,6 @@ from forecaster.serving.reply import HttpReply, failure, success
 from forecaster.vertical.admission.context import WHOLE_POD
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-    from datetime import datetime
-
     from forecaster.publish.new_pods import NewPodsFile
     from forecaster.vertical.cluster_rules.pod import Requirements
 

@@ -6,6 +6,8 @@ port without access control nothing can be paused. User and instant are written 
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
@@ -17,9 +19,6 @@ from forecaster.kube.objects import NOT_READ, ObjectMeta
 from forecaster.serving.rest import ProblemError, whole_body
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from datetime import datetime
-
     from starlette.requests import Request
 
     from forecaster.serving.audit import Audit

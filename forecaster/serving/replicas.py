@@ -7,8 +7,11 @@ the tag: a file replaced meanwhile is read again from its beginning.
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from datetime import datetime
 from http import HTTPStatus
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -21,10 +24,6 @@ from forecaster.publish.table import pictures_path
 from forecaster.serving.rest import ProblemError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from datetime import datetime
-    from pathlib import Path
-
     from starlette.requests import Request
 
 PIECE_BYTES = 4 << 20

@@ -6,7 +6,9 @@ import asyncio
 import base64
 import binascii
 from bisect import bisect_right
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from http import HTTPStatus
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Any
@@ -21,9 +23,6 @@ from forecaster.publish.views import RecommendationView  # noqa: TC001  msgspec 
 from forecaster.serving.answers import NotThere, NoValue, TableAge, age_of, entry_of, moment_at
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from datetime import datetime, timedelta
-
     from starlette.requests import Request
     from starlette.types import Receive
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter, OrderedDict, deque
+from collections.abc import Awaitable, Callable, Hashable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 from cachetools import TLRUCache
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Hashable
 
 T = TypeVar("T")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from enum import StrEnum
 from http import HTTPStatus
@@ -22,8 +23,6 @@ from forecaster.serving.pause import Writing
 from forecaster.serving.upstream import THREADS, UPSTREAM_TIMEOUT_SECONDS, UpstreamAdapter
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
-
     from forecaster.serving.audit import Audit
     from forecaster.serving.options import SecureOptions, UpstreamOptions
 

@@ -10,6 +10,7 @@ import errno
 import logging
 import socket
 import ssl
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -19,8 +20,6 @@ from forecaster.serving.connection import Connection
 from forecaster.serving.review_cache import FairTurns
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
-
     from starlette.types import ASGIApp
 
 GRACE_SECONDS = 5

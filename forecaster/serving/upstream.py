@@ -7,9 +7,10 @@ authorised here first, for the very metric they ask for, and our account needs `
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
 import msgspec
@@ -20,9 +21,6 @@ from forecaster.kube.connections import RawAnswer, RawRequest
 from forecaster.serving.discovery import EXTERNAL, GROUPS, ApiGroup, ApiResource, Discovery
 from forecaster.serving.external_metrics import ApiRequest, ExternalValue, value_call
 from forecaster.serving.reply import HttpReply, failure
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 THREADS = 16
 WAITING = 256

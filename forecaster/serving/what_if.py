@@ -12,16 +12,13 @@ import re
 import sys
 import time
 from collections import OrderedDict
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from forecaster.serving.rest import ProblemError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 PROGRAM = (sys.executable, "-m", "forecaster.app.what_if")
 ANSWER_SECONDS = 10.0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime  # noqa: TC003  msgspec resolves the annotations when it encodes
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import msgspec

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from functools import lru_cache
 from sys import intern
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.demand.alignment import rows_among
 from forecaster.domain.signal import PODS, Signal
 from forecaster.domain.window import Block, PodSamples
 from forecaster.domain.workload import WorkloadId, may_be_a_name
 from forecaster.sources.wire import MalformedAnswer, QueryAnswer, Series
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-    from datetime import datetime, timedelta
-
-    from numpy.typing import NDArray
 
 Id = TypeVar("Id")
 _CHUNK = 1 << 22

@@ -13,24 +13,21 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime  # noqa: TC003  msgspec resolves the annotations
+from datetime import datetime
+from pathlib import Path
 from tokenize import TokenError
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.domain.signal import BUILT_IN, Signal, Signals
 from forecaster.domain.window import PLAUSIBLE_YEARS
 from forecaster.domain.workload import Workload  # noqa: TC001  as above
 from forecaster.errors import SourceRefused, StoreError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
-    from numpy.typing import NDArray
 
 FORMAT = "forecaster-export/1"
 SUFFIX = ".zip"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from datetime import timedelta
 from email.utils import parsedate_to_datetime
 from functools import partial
+from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Any, Self
 
@@ -23,9 +25,6 @@ from forecaster.sources.identity import PERMISSIONS, BearerAuth, cloud_identity,
 from forecaster.sources.wire import Denied, Query, QueryAnswer, body_of, facts_of, translated, understood
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
-
     from requests import PreparedRequest
     from urllib3.response import BaseHTTPResponse
 

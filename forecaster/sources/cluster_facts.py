@@ -8,6 +8,8 @@ admission proof or a node forecast, never for a decision.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from forecaster.domain.workload import WorkloadId
@@ -26,9 +28,6 @@ from forecaster.vertical.cluster_rules.resource_list import MILLI
 from forecaster.vertical.cluster_rules.server import Server
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from datetime import datetime
-
     from forecaster.sources.facts import InstantRow
     from forecaster.sources.prometheus import PrometheusSource
 

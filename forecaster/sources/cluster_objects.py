@@ -14,6 +14,7 @@ import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forecaster.domain.quantity import QuantityError
@@ -29,8 +30,6 @@ from forecaster.vertical.cluster_rules.resource_list import milli_of, whole
 from forecaster.vertical.cluster_rules.server import Server
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from forecaster.vertical.cluster_rules.pod import Pod
     from forecaster.vertical.recommenders.live_vpa import VpaSizes
 

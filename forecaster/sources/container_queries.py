@@ -8,6 +8,7 @@ workloads of that time, five minutes at a time and one day per query.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -17,8 +18,6 @@ from forecaster.sources.promql import CONTAINERS, READY, SELECTED, by_owner, sta
 from forecaster.sources.wire import at_instant
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from forecaster.sources.prometheus import PrometheusSource
 
 

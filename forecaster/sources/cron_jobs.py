@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -20,8 +21,6 @@ from forecaster.sources.wire import at_instant
 from forecaster.vertical.sizing.runs import Runs
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from forecaster.domain.workload import ContainerId
     from forecaster.sources.prometheus import PrometheusSource
     from forecaster.sources.queries import Queries

@@ -14,6 +14,7 @@ import math
 import re
 import sys
 import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import copy
 from datetime import timedelta
 from http import HTTPStatus
@@ -23,6 +24,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias
 from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.domain.settings import parse_duration
 from forecaster.domain.signal import CPU, MEMORY, PODS, Signal
@@ -33,10 +35,6 @@ from forecaster.sources.facts import TARGET_WORDS
 from forecaster.sources.recorded import RecordedFleet, Recording, RunningSums
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-    from numpy.typing import NDArray
-
     from forecaster.domain.workload import Autoscaler, Workload
     from forecaster.sources.queries import Queries
 

@@ -11,11 +11,14 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.domain.signal import BUILT_IN, CPU, Signal, Signals
 from forecaster.domain.window import MINUTE
@@ -30,11 +33,6 @@ try:
 except ModuleNotFoundError as missing:
     raise SourceRefused("exported series are read by pandas: pip install 'kube-forecaster[models]'") from missing
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from numpy.typing import NDArray
 
 SERIES_COLUMN = "series"
 SAMPLE = ["workload", "signal", "timestamp"]

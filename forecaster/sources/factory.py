@@ -6,6 +6,7 @@ one line in `SOURCES`. Its options stand in `source.options` of the settings; it
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,8 +16,6 @@ from pydantic import Field, field_validator
 from forecaster.domain.settings import Section
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from forecaster.ports import Source
     from forecaster.sources.prometheus import PrometheusSource
     from forecaster.sources.queries import Queries

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from sys import intern
@@ -25,8 +26,6 @@ from forecaster.sources.blocks import each_once, matrix_of, owner_of, single_val
 from forecaster.sources.promql import CARRIED
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
     from forecaster.sources.pacing import Grid
     from forecaster.sources.wire import QueryAnswer
 

@@ -11,6 +11,7 @@ import hashlib
 import hmac
 import os
 import re
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address
 from pathlib import Path
@@ -26,8 +27,6 @@ from forecaster.errors import SourceRefused, SourceUnavailable
 from forecaster.kube.connections import timed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from requests import PreparedRequest
 
     from forecaster.sources.settings import Provider

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import counted, listed
 from forecaster.domain.window import Inventory
@@ -14,9 +14,6 @@ from forecaster.errors import SourceError
 from forecaster.sources.facts import SPECIFICATIONS, WITH_TARGETS, Facts, HpaName, Identity, InstantRow
 from forecaster.sources.live_targets import MAX_TARGETS, read_in_part
 from forecaster.sources.pacing import BackOff
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 HPA_COUNT = "hpa_count"
 """Name of the query for the number of HPAs, a cheap way to notice that one was created or deleted."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -42,8 +44,6 @@ from forecaster.vertical.cluster_rules.node import POOL_LABELS
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-    from datetime import datetime
 
     from forecaster.domain.layers import ClusterPolicies
     from forecaster.kube.client import ApiClient

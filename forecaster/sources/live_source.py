@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import duration_text
@@ -14,9 +16,6 @@ from forecaster.sources.inventory import of_series
 from forecaster.sources.live import PAST_SECONDS, LiveCluster
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from datetime import datetime
-
     from forecaster.domain.window import Inventory
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.sources.live_objects import Misread

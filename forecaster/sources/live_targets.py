@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Collection, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,6 @@ from forecaster.domain.workload import LONGEST_NAME, Target, TargetType, Workloa
 from forecaster.hpa.selectors import SELECTOR_MAX, SelectorError, parse_selector
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-
     from forecaster.hpa.spec import HpaSpec, MetricSpec
 
 MAX_TARGETS = 32

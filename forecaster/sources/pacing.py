@@ -8,16 +8,14 @@ decoded, and only the slower of the two takes time. A slow server is slower with
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from time import monotonic
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from forecaster.sources.wire import QueryAnswer, TooMuch
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 
 class AnswerTime:

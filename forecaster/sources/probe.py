@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -23,8 +24,6 @@ from forecaster.sources.inventory import WITH_FRACTIONS, older
 from forecaster.sources.wire import Denied, Untrusted, at_instant, by_its_own_clock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from forecaster.sources.prometheus import PrometheusSource
     from forecaster.sources.queries import Queries
     from forecaster.sources.settings import PrometheusSettings, SignalSettings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -27,8 +28,6 @@ from forecaster.sources.request_origins import Origins
 from forecaster.sources.wire import MalformedAnswer, Query, QueryAnswer, TooMuch, at_instant, over_range
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from forecaster.sources.queries import Queries
     from forecaster.sources.settings import PrometheusSettings
 

@@ -28,14 +28,11 @@ counts in one number, 1e9 for each that has a rate, and the samples of its best 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import duration_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
 
 CARRIED = "capacity_"
 """Prefix of the names of queries for pod capacity by signals of the settings."""

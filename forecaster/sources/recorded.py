@@ -11,21 +11,18 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.domain.signal import BUILT_IN, CPU, DEMAND, PODS, Signal
 from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import GIB, Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)

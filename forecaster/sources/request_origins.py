@@ -8,9 +8,9 @@ without data, while another origin has data, it moves there, and a sentence repo
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
-from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -18,9 +18,6 @@ import numpy as np
 from forecaster.domain.window import HOUR, Block
 from forecaster.domain.workload import WorkloadId
 from forecaster.sources.presets import PREFERRED
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
 
 CHECK_INTERVAL = timedelta(minutes=15)
 """Time between two checks of which origins have data."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 from urllib.parse import urlsplit, urlunsplit
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
@@ -14,9 +15,6 @@ from forecaster.domain.settings import AutoOrOff, Section
 from forecaster.domain.signal import BUILT_IN, DEMAND, PODS, Signal, Signals
 from forecaster.sources.presets import MODEL_SERVERS, SERVER_UNIT
 from forecaster.vertical.cluster_rules.node import POOL_LABELS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 SIGNAL_NAME = re.compile(r"[a-z][a-z0-9_]{0,15}", re.ASCII)
 """Names of signals are values of labels, parts of KEDA's metric names and a column of the ledger."""

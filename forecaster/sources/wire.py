@@ -9,19 +9,16 @@ Messages name the query, the address and what came instead; never a secret, and 
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import datetime, timedelta
 
 import msgspec
 import requests
 from urllib3.exceptions import HTTPError, ReadTimeoutError
 
 from forecaster.errors import SourceRefused, SourceTimeout, SourceUnavailable, masked, shown_url
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-    from datetime import datetime, timedelta
 
 
 @dataclass(frozen=True, slots=True)

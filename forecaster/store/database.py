@@ -12,6 +12,7 @@ Instants are seconds since 1970 (UTC), CPU in cores, memory in bytes. A number t
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -44,8 +45,6 @@ from forecaster.errors import ConfigError, Fault, StoreError
 from forecaster.store.migrations import LATEST_REVISION, upgrade, version_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from sqlalchemy import Connection
 
     DatabaseAddress: TypeAlias = str | Callable[[], str]

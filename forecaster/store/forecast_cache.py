@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import os
 import zipfile
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 BYTES_LIMIT = 4 * 2**30
 """Bytes in the directory beyond which the files that were used least recently go."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -16,8 +17,6 @@ from forecaster.domain.window import FIVE_MINUTES, MINUTE, Block, Gap, Window, l
 from forecaster.store.ring import HistoryRing, spans
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
-
     from forecaster.domain.workload import WorkloadId
 
 PER_POINT = FIVE_MINUTES // MINUTE

@@ -6,18 +6,15 @@ beginning it once more, and a second run over a finished one proves it again.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import TYPE_CHECKING
 
 from sqlalchemy import ColumnElement, Connection, Row, Table, delete, func, insert, select, text, union
 
 from forecaster.domain.amounts import counted
 from forecaster.errors import StoreError
 from forecaster.store.database import Database, decisions, scores, shards, workloads
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
 
 ROWS_A_STATEMENT = 25
 """Workloads copied in one transaction: some ten thousand rows where decisions change every hour of a month."""

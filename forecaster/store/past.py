@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import Connection, case, func, select
 
 from forecaster.domain.decision import Recommendation, Resize, Scale
 from forecaster.domain.workload import Resources, WorkloadId
 from forecaster.store.database import decisions, scores, workloads
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 CHANGE = 0.05
 """Requests and limits follow a quantile that moves a little in every cycle. Below 5 % no one would roll pods for it, so

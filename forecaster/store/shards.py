@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,8 +14,6 @@ from forecaster.store.database import Database, shards
 from forecaster.store.signing import StateKeys, inflated
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from forecaster.store.database import DatabaseAddress
 
 QUICKLY = 1

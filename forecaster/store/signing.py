@@ -12,12 +12,9 @@ import os
 import secrets
 import zlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from forecaster.errors import StoreError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 HEAD, TAIL = b'{"signature":"', b'",'
 SIGNATURE_DIGITS = 64

@@ -10,12 +10,15 @@ from __future__ import annotations
 import os
 import struct
 import zlib
+from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
@@ -23,11 +26,8 @@ from forecaster.store.history import HistoryStore, Rings
 from forecaster.store.ring import ROWS_AT_A_TIME, HistoryRing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from io import BufferedReader
-    from pathlib import Path
 
-    from numpy.typing import NDArray
 
 SNAPSHOT_MAGIC = b"fcRings1"
 SNAPSHOT_PREFIX = struct.Struct("<8sI")

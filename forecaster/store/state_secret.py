@@ -6,9 +6,10 @@ State on a volume or in a database may be gone with them. The Secret has a check
 from __future__ import annotations
 
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -16,9 +17,6 @@ from forecaster.errors import StoreError
 from forecaster.kube.client import ApiClient, ApiError
 from forecaster.kube.objects import ObjectMeta, Secret, secret_path
 from forecaster.store.signing import StateKeys, inflated, new_key
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 KEY, CHECKPOINT = "key", "checkpoint"
 """Entries of the Secret."""

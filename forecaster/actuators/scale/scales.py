@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
-from datetime import datetime  # noqa: TC003  msgspec resolves the annotations
+from datetime import datetime
 from http import HTTPStatus
 from itertools import zip_longest
 from typing import TYPE_CHECKING, Final

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import time
 from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from functools import lru_cache, partial
 from hashlib import blake2b
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.app.compose import prepare_process
 from forecaster.app.sharding.learned import LearnedShards, shard_of
@@ -29,11 +32,7 @@ from forecaster.publish.decided import DecidedRows, held_numbers
 from forecaster.publish.offer import DecidedColumns
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import ExitStack
-    from datetime import datetime, timedelta
-
-    from numpy.typing import NDArray
 
     from forecaster.config.sharding import ShardingSettings
     from forecaster.domain.layers import ClusterPolicies

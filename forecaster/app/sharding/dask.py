@@ -10,6 +10,7 @@ import os
 import signal
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -23,8 +24,6 @@ from forecaster.app.sharding.shard import PROCESS_CYCLES, ShardFailure, ShardRes
 from forecaster.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
     from forecaster.config.sharding import ShardingSettings
     from forecaster.domain.workload import WorkloadId
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.app.compose import nothing_observed, observed_file, origins_path
 from forecaster.app.restored import StateNews, restore
@@ -30,8 +31,6 @@ from forecaster.store.shards import ShardState, ShardStates
 from forecaster.store.state import ObservedFile
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from forecaster.config.settings import Settings
     from forecaster.cycle.lead_times import PersistedStartUps
     from forecaster.horizontal.columns import Table

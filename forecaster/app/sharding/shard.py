@@ -7,6 +7,7 @@ the shard comes back; any other process makes it anew, of what was learned and o
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Lock
@@ -27,8 +28,6 @@ from forecaster.store.history import HistoryStore
 from forecaster.store.shards import ShardState
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from forecaster.config.settings import Settings
     from forecaster.cycle.run import Cycle
     from forecaster.domain.policy import Policy, PolicySelector

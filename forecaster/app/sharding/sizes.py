@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.horizontal.columns import rows_before, taken
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-
-    from numpy.typing import NDArray
-
     from forecaster.domain.decision import Hold, Resize
     from forecaster.domain.workload import WorkloadId
     from forecaster.publish.decided import DecidedRows

@@ -5,6 +5,7 @@ Bounds come last, so that no rule can undo one; floors come after stabilization,
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.horizontal.clamps import (
@@ -20,8 +21,6 @@ from forecaster.horizontal.clamps import (
 from forecaster.horizontal.lazy_numpy import np
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from forecaster.horizontal.checked import Checked
     from forecaster.horizontal.decide import Desired
     from forecaster.horizontal.numbers import Counts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,8 +23,6 @@ from forecaster.horizontal.codes import (
 from forecaster.horizontal.lazy_numpy import np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from forecaster.horizontal.checked import Checked
     from forecaster.horizontal.clamps import ClampContext, Step
     from forecaster.horizontal.inputs import Inputs

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,6 @@ from forecaster.vertical.cluster_rules.resource_list import COMPUTE, MILLI, text
 from forecaster.vertical.recommenders.baselines import Severity, severity_of, worst
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from forecaster.vertical.admission.context import ProposedRequirements
     from forecaster.vertical.cluster_rules.pod import Pod, Requirements
     from forecaster.vertical.recommenders.live_vpa import VpaSizes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,8 +14,6 @@ from forecaster.vertical.cluster_rules.resource_list import text_of, texts
 from forecaster.vertical.cluster_rules.validation import faults
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from forecaster.vertical.admission.context import AdmissionContext, ProposedRequirements
     from forecaster.vertical.cluster_rules.pod import Pod
 

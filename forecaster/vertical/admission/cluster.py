@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -14,8 +15,6 @@ from forecaster.vertical.cluster_rules.resource_list import COMPUTE, CPU_RESOURC
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from forecaster.domain.workload import Resources, Workload, WorkloadId
     from forecaster.vertical.admission.context import ProposedRequirements
     from forecaster.vertical.cluster_rules.limit_range import LimitRange

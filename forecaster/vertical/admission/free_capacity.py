@@ -6,6 +6,7 @@ oom_score_adj and on the order of eviction (§6.4, §6.5).
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -18,8 +19,6 @@ from forecaster.vertical.cluster_rules.qos import MemoryUser, eviction_order, oo
 from forecaster.vertical.cluster_rules.resource_list import MEMORY_RESOURCE, Amounts, added, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from forecaster.vertical.admission.context import AdmissionContext
 
 NODE_FIT, PRIORITY = "node fit", "priority"

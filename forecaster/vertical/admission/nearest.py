@@ -7,6 +7,7 @@ what comes out is feasible or nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -19,8 +20,6 @@ from forecaster.vertical.cluster_rules.quota import matches
 from forecaster.vertical.cluster_rules.resource_list import COMPUTE, CPU_RESOURCE, MEMORY_RESOURCE, MILLI
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from forecaster.vertical.admission.context import AdmissionContext, ProposedRequirements
 
 _UNBOUNDED = 2**63

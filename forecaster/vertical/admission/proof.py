@@ -8,6 +8,7 @@ proof.accepted, proof.findings, proof.nearest
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -30,8 +31,6 @@ from forecaster.vertical.cluster_rules.resource_list import (
 from forecaster.vertical.cluster_rules.validation import defaulted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
     from forecaster.vertical.admission.context import AdmissionContext, ProposedRequirements
     from forecaster.vertical.admission.free_capacity import EvictionRisk, FreeCapacity
     from forecaster.vertical.cluster_rules.resource_list import Amounts

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements, pod_limits, pod_requests
 from forecaster.vertical.cluster_rules.resource_list import MILLI, NO_AMOUNTS, Amounts, filled, text_of, whole
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 from forecaster.vertical.cluster_rules.validation import Refusal
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 CONTAINER, POD = "Container", "Pod"
 _RULE = "limit-range"

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from forecaster.vertical.cluster_rules.placement import ANYWHERE, Placement, Taint
 from forecaster.vertical.cluster_rules.pod import Pod, pod_requests
 from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE, NO_AMOUNTS, Amounts, added, whole
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 POOL_LABELS = (
     "karpenter.sh/nodepool",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from forecaster.vertical.cluster_rules.node import Node, Occupancy, Resident, scheduled
 from forecaster.vertical.cluster_rules.node_filters import PodAffinity, admits, spread_counts, tolerates, untolerated
@@ -12,9 +13,6 @@ from forecaster.vertical.cluster_rules.placement import Placement, Taint
 from forecaster.vertical.cluster_rules.pod import Pod, pod_requests
 from forecaster.vertical.cluster_rules.resource_list import Amounts, added
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 _PODS = "pods"
 CORDONED = Taint("node.kubernetes.io/unschedulable")

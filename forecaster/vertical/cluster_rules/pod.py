@@ -5,19 +5,16 @@ Init containers, sidecars, requests of the pod itself, overhead and resizes coun
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from forecaster.vertical.cluster_rules.placement import ANYWHERE, Placement
 from forecaster.vertical.cluster_rules.resource_list import NO_AMOUNTS, Amounts, added, is_pod_level, largest
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    OfContainer = Callable[["Container"], Amounts]
-    _Reported = tuple[Amounts | None, ...]
+OfContainer = Callable[["Container"], Amounts]
+_Reported = tuple[Amounts | None, ...]
 
 RESTART = "RestartContainer"
 

@@ -6,15 +6,13 @@ evicts first (§6.5).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements, total
 from forecaster.vertical.cluster_rules.resource_list import COMPUTE, CPU_RESOURCE, MEMORY_RESOURCE, MILLI, whole
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 
 class QosClass(StrEnum):

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 from forecaster.vertical.cluster_rules.pod import Pod, pod_limits, pod_requests
 from forecaster.vertical.cluster_rules.qos import QosClass, qos_of
 from forecaster.vertical.cluster_rules.resource_list import MILLI, Amounts, added, is_huge_pages, text_of
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 from forecaster.vertical.cluster_rules.validation import Refusal
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
 
 _RULE = "quota"
 MUST_STATE = frozenset({"cpu", "memory", "requests.cpu", "requests.memory", "limits.cpu", "limits.memory"})

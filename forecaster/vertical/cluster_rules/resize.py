@@ -5,18 +5,15 @@ Progress follows the VPA's rules (spec/vertical.md §1.15).
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements
 from forecaster.vertical.cluster_rules.qos import computed_qos, qos_of
 from forecaster.vertical.cluster_rules.resource_list import COMPUTE, MEMORY_RESOURCE
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 from forecaster.vertical.cluster_rules.validation import RESIZE_POLICY, Refusal, defaulted, faults
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 _NOTHING = Requirements()
 

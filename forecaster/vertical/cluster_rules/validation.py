@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements, total
 from forecaster.vertical.cluster_rules.resource_list import (
@@ -14,9 +15,6 @@ from forecaster.vertical.cluster_rules.resource_list import (
     text_of,
 )
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 REQUEST_ABOVE_LIMIT = "requestAboveLimit"
 RESIZE_POLICY = "resizePolicy"

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,9 +15,6 @@ from forecaster.vertical.nodes.joint_samples import DemandWindow, Floats, JointS
 from forecaster.vertical.nodes.pools import Member, Packing, Pool, pack
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from datetime import datetime
-
     from forecaster.vertical.cluster_rules.node import Resident
     from forecaster.vertical.cluster_rules.server import Server
 

@@ -10,7 +10,9 @@ Pressure: whether a node will run short of memory, and which pods would be evict
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
@@ -23,9 +25,6 @@ from forecaster.vertical.cluster_rules.qos import MemoryUser, eviction_order
 from forecaster.vertical.cluster_rules.resource_list import MEMORY_RESOURCE, MILLI, text_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from datetime import datetime
-
     from forecaster.vertical.cluster_rules.node import Node, Resident
     from forecaster.vertical.nodes.forecast import PoolForecast
     from forecaster.vertical.nodes.joint_samples import DemandWindow, Floats

@@ -8,15 +8,13 @@ quantiles are reordered by the ranks that its own past deviations had beside tho
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, TypeAlias
+from datetime import datetime
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import datetime
 
 Floats: TypeAlias = NDArray[np.float64]
 

@@ -8,21 +8,17 @@ OOM kills here. VPA starts empty at the beginning of the history, with its defau
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.domain.workload import Resources
 from forecaster.vertical.recommenders.vpa import VpaPanel
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
 
 VPA, KRR = "vpa", "krr"
 CPU_QUANTILE, MEMORY_BUFFER = 0.95, 0.15

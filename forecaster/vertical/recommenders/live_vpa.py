@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Collection, Mapping
+from typing import Any, NamedTuple
 
 from forecaster.domain.amounts import resource_amount
 from forecaster.domain.quantity import QuantityError, parse_quantity
 from forecaster.domain.workload import Resources, total
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
 
 LIVE_VPA = "live_vpa"
 """Name of this recommender in comparisons."""

@@ -10,6 +10,7 @@ in practice.
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import exp, log, sqrt
 from statistics import NormalDist, fmean, median
@@ -21,8 +22,6 @@ from forecaster.vertical.sizing.containers import OWN_DAYS, ChosenSize, Containe
 from forecaster.vertical.sizing.memory import oom_floor
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-
     from forecaster.domain.policies import Policies
     from forecaster.domain.vertical_policy import VerticalPolicy
 

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.domain.window import DAY
 from forecaster.vertical.sizing.cpu import cpu_sizes
@@ -15,11 +18,6 @@ from forecaster.vertical.sizing.memory import Mechanism, memory_sizes
 from forecaster.vertical.sizing.panel import ContainerPanel, SizeColumns
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from datetime import timedelta
-
-    from numpy.typing import NDArray
-
     from forecaster.domain.vertical_policy import VerticalPolicy
     from forecaster.domain.workload import Resources
 

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.domain.window import HOUR
 from forecaster.vertical.sizing.panel import ContainerPanel, PastDays, SizeColumns, days_of, in_ratio, resembling
 from forecaster.vertical.sizing.risk import MishapPrices, Shares, cheapest, evaluated, shares_of
 
 if TYPE_CHECKING:
-    from datetime import timedelta
-
-    from numpy.typing import NDArray
-
     from forecaster.domain.vertical_policy import VerticalPolicy
 
     Doubles = NDArray[np.float64]

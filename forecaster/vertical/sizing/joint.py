@@ -8,15 +8,13 @@ which does not depend on either: nothing here can chase its own tail.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, inf
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from forecaster.domain.workload import GIB
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
 
 NEAR_REFUSED = 0.01
 """Counts that differ by a smaller share need pods of one size, as far as a cluster can show."""

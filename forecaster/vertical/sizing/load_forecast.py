@@ -8,17 +8,15 @@ apply, since multiplying as well would count the growth twice.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.vertical.sizing.panel import PastDays, days_of
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.floating]
-    Doubles = NDArray[np.float64]
+Floats = NDArray[np.floating]
+Doubles = NDArray[np.float64]
 
 LEAST, MOST = 0.5, 2.0
 """However far a forecast goes, usage is taken to grow no further."""

@@ -8,14 +8,13 @@ from enum import IntEnum
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.domain.window import DAY, HOUR
 from forecaster.vertical.sizing.panel import ContainerPanel, PastDays, SizeColumns, days_of, in_ratio, resembling
 from forecaster.vertical.sizing.risk import MishapPrices, Peaks, chance_above, cheapest, evaluated, peaks_of, shares_of
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from forecaster.domain.vertical_policy import VerticalPolicy
 
     Doubles = NDArray[np.float64]

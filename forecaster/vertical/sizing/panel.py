@@ -6,20 +6,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import timedelta
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.domain.window import DAY
 
-if TYPE_CHECKING:
-    from datetime import timedelta
-
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.floating]
-    Doubles = NDArray[np.float64]
-    Flags = NDArray[np.bool_]
+Floats = NDArray[np.floating]
+Doubles = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,6 +5,7 @@ Each resource of each container is sized alone; one that cannot be sized keeps w
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from math import isclose
@@ -29,8 +30,6 @@ from forecaster.vertical.sizing.containers import OWN_DAYS, ContainerSizing, Pod
 from forecaster.vertical.sizing.memory import Mechanism
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Mapping
-
     from forecaster.domain.vertical_policy import VerticalPolicy
 
 _YEAR = timedelta(days=365)

@@ -5,19 +5,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.vertical.sizing.panel import PastDays, SizeColumns
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    Doubles = NDArray[np.float64]
+Doubles = NDArray[np.float64]
 
 _EDGES = np.array([0.1, 0.25, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.93, 0.95, 0.97, 0.98, 0.985, 0.99, 0.995, 1.0])
 _PIECES = np.diff(_EDGES, prepend=0.0)

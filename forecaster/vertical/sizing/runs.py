@@ -8,9 +8,11 @@ from run to run and for what a scrape missed; it is in no chance that is stated.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.domain.amounts import memory as memory_text
 from forecaster.domain.window import HOUR
@@ -22,10 +24,6 @@ from forecaster.vertical.sizing.pod import share_text
 from forecaster.vertical.sizing.risk import MishapPrices, Shares, cheapest, shares_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
     from forecaster.domain.vertical_policy import VerticalPolicy
     from forecaster.vertical.sizing.containers import ChosenSize, ContainerSpec, PodSizing
     from forecaster.vertical.sizing.panel import Floats
