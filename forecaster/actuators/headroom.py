@@ -14,7 +14,7 @@ from forecaster.actuators.writes import RefusalReason, WriteRefusal, WrittenObje
 from forecaster.kube.client import ApiClient, ApiError, UnreachableError
 from forecaster.kube.collection import ObjectPage
 from forecaster.kube.objects import Wire
-from forecaster.vertical.admission.context import WHOLE_POD, AdmissionContext, Rollout, with_values
+from forecaster.vertical.admission.context import WHOLE_POD, AdmissionContext, Rollout
 from forecaster.vertical.admission.proof import prove
 from forecaster.vertical.cluster_rules.manifest import ManifestError, pod_of
 from forecaster.vertical.cluster_rules.quota import Quota, charge, charged_with, times_fitting
@@ -179,12 +179,6 @@ def admitted(
     names = {WHOLE_POD, *(container.name for container in pod.every_container())}
     proof = prove({name: size for name, size in desired.items() if name in names}, context)
     nearest, refusals = proof.nearest or {}, [*map(str, proof.refusals)]
-    if running and (added := _limits(context.completed(nearest)) - _limits(with_values(pod, desired))):
-        nearest, limits = {}, ", ".join(sorted(added))
-        refusals.append(f"a resize would give it a limit of {limits}, which none takes away again")
+    if running and (added := context.added_limits(nearest, desired)):
+        nearest, refusals = {}, [*refusals, f"a resize would give it a limit of {added}, which none takes away again"]
     return nearest, "; ".join(refusals)
-
-
-def _limits(pod: Pod) -> set[str]:
-    """Containers and resources that have a limit. A LimitRange completes running pods, too, when they are resized."""
-    return {f"{container.name} {name}" for container in pod.every_container() for name in container.resources.limits}

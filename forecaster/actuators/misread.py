@@ -48,10 +48,9 @@ class HpaWarnings:
         """
         wrong = {(misread.hpa.uid, misread.why): misread for misread in self.misread()}
         self.warned_at = {key: at for key, at in self.warned_at.items() if key in wrong}
-        failures: list[str] = []
-        if self.fence.valid() and not (self.fence.paused or self.acting.paused or self.acting.dry_run):
-            failures = [*filter(None, (self._warn(key, misread, now) for key, misread in self._due(wrong, now)))]
-        return Effected(self.fence.leading(), Counter(), Counter(), tuple(failures))
+        may = self.fence.valid() and not (self.fence.paused or self.acting.paused or self.acting.dry_run)
+        failures = [self._warn(key, misread, now) for key, misread in self._due(wrong, now)] if may else []
+        return Effected(self.fence.leading(), Counter(), Counter(), tuple(filter(None, failures)))
 
     def _due(self, wrong: Mapping[tuple[str, str], Misread], now: datetime) -> list[tuple[tuple[str, str], Misread]]:
         """Return the faults to be sent now, those sent longest ago first."""

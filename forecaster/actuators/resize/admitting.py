@@ -42,8 +42,7 @@ Document = dict[str, Any]
 AT_ONCE = 2
 """Times its pods that a workload may make before the quotas are read again, unless its maximum says more."""
 NEAR = 0.25
-"""Largest ratio between a running pod's size and a size that new pods keep getting while another one is not worth its
-cost."""
+"""Largest ratio between a running pod's size and one that new pods keep getting while no other is worth its cost."""
 
 
 @dataclass(slots=True)

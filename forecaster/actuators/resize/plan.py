@@ -11,13 +11,13 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from forecaster.actuators.headroom import NamespaceAdmission, admitted
+from forecaster.actuators.headroom import AdmissionAt, NamespaceAdmission, admitted
 from forecaster.actuators.resize.eviction import EvictionTerms, is_moving, no_restart, waits, with_bounded_evictions
 from forecaster.actuators.resize.sized_pod import ResizablePod, Resized, ResizeWrite, Sizes, changed, merged
 from forecaster.actuators.rollback import lasts
 from forecaster.actuators.writes import MANAGER, Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
-from forecaster.vertical.admission.context import PART_SIZED, as_stated, with_values
+from forecaster.vertical.admission.context import PART_SIZED, AdmissionContext, as_stated, with_values
 from forecaster.vertical.cluster_rules.pod import Requirements
 from forecaster.vertical.cluster_rules.resize import ResizeStatus, resize
 from forecaster.vertical.cluster_rules.resource_list import MEMORY_RESOURCE
@@ -45,22 +45,22 @@ def resize_plan(
     candidates: Sequence[ResizablePod],
     recommended: Mapping[WorkloadId, Sizes],
     allowed: Callable[[WorkloadId], bool],
-    admission: Callable[[str], NamespaceAdmission],
+    admission: AdmissionAt,
     now: datetime,
     rules: ResizeSettings,
     evictions: EvictionTerms = NO_EVICTIONS,
 ) -> ResizePlan:
     """Return the resizes of one cycle, and the refusals.
 
-    `watched` are pods with our label, `candidates` at most one of each workload with another size
-    than `wanted`; `allowed` says whether a policy permits our sizes.
+    `watched` have our label, `candidates` another size, one of a workload; `allowed` says where a policy wants sizes.
     """
     plan, busy = ResizePlan(), occupied(watched, now, rules)
     moving = Counter(pod.workload for pod in watched if is_moving(pod))
     for pod in watched:
         if pod.deleted:
             continue
-        steps = list(_followed(pod, moving, now, rules, evictions, allowed=allowed(pod.workload)))
+        followed = _followed(pod, moving, now, rules, evictions, allowed=allowed(pod.workload))
+        steps = [_possible(step, admission) for step in followed]
         plan.writes += [step for step in steps if isinstance(step, ResizeWrite)]
         plan.refusals += [step for step in steps if isinstance(step, WriteRefusal)]
     busy |= {write.subject.workload for write in plan.writes if write.change is Change.ROLL_BACK}
@@ -91,6 +91,17 @@ def undone(pod: ResizablePod, why: str, change: Change = Change.RESTORE) -> Resi
     if pod.resized is not None and not pod.other_writers:
         return ResizeWrite(pod, change, changed(pod.sizes, pod.resized.before), why)
     return ResizeWrite(pod, Change.FORGET, {}, why) if pod.marked or pod.resized is not None else None
+
+
+def _possible(step: ResizeWrite | WriteRefusal, admission: AdmissionAt) -> ResizeWrite | WriteRefusal:
+    """Return a step, but a refusal where a way back would give the pod limits by a LimitRange that came since."""
+    if isinstance(step, WriteRefusal) or step.change not in {Change.RESTORE, Change.ROLL_BACK}:
+        return step
+    pod, known = step.subject, admission(step.subject.namespace)
+    context = AdmissionContext(pod.pod, limit_ranges=known.limit_ranges, server=known.server)
+    limits = context.added_limits(step.sizes, step.sizes)
+    why = f"{pod}: its own size would come with a limit of {limits}, by a LimitRange; delete the pod"
+    return WriteRefusal(pod, RefusalReason.INADMISSIBLE, why) if limits else step
 
 
 def _followed(

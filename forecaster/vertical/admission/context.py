@@ -74,6 +74,16 @@ class AdmissionContext:
         ranges = [stored(limit_range) for limit_range in self.limit_ranges or ()]
         return with_late_defaults(with_defaults(with_early_defaults(pod, self.server), ranges), self.server)
 
+    def added_limits(self, proposed: ProposedRequirements, stated: ProposedRequirements) -> str:
+        """Limits with these values beside those `stated`: LimitRanges complete running pods, too, when resized."""
+        added = _limits(self.completed(proposed)) - _limits(with_values(self.template, stated))
+        return ", ".join(sorted(added))
+
+
+def _limits(pod: Pod) -> set[str]:
+    """Containers and resources that have a limit."""
+    return {f"{container.name} {name}" for container in pod.every_container() for name in container.resources.limits}
+
 
 WHOLE_POD = "the pod"
 """Name for a pod's own sizes as a whole; no container can be called so."""

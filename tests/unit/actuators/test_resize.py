@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -145,6 +145,18 @@ def test_a_limit_range_is_kept_to() -> None:
     most = LimitRange((LimitRangeItem("Container", max={"cpu": 200}, default={"cpu": 200}),), "small")
     plan = planned(pod(now=size(100, 64, limits=True)), admission=NamespaceAdmission(LATEST_SERVER, (most,), ()))
     assert all(write.sizes["app"].limits.get("cpu", 0) <= 200 for write in plan.writes)
+
+
+@pytest.mark.parametrize("back", [{"mode": False}, {"status": ResizeStatus.INFEASIBLE}], ids=["another mode", "worse"])
+def test_the_way_back_gives_no_pod_a_limit_by_a_limit_range_that_came_since(back: dict[str, Any]) -> None:
+    """None takes a limit away from a running pod again: one that has none would be throttled at once."""
+    since = LimitRange((LimitRangeItem("Container", default={"cpu": 200}),), "defaults")
+    given = NamespaceAdmission(LATEST_SERVER, (since,), ())
+    marked, mode = resized(status=back.get("status", ResizeStatus.NONE)), back.get("mode", True)
+    plan = planned(watched=[marked], mode=mode, admission=given)
+    assert (plan.writes, codes(plan)) == ([], ["inadmissible"])
+    assert "a limit of app cpu, by a LimitRange" in plan.refusals[0].message
+    assert [write.sizes for write in planned(watched=[marked], mode=mode).writes] == [{"app": size(100, 64)}]
 
 
 def test_what_a_vertical_pod_autoscaler_sized_is_left() -> None:
