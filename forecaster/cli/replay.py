@@ -149,7 +149,7 @@ def replay(
 
     from forecaster.app.compose import prepare_process
     from forecaster.cli.replay_inputs import inputs_of, known_models
-    from forecaster.cli.streams import check_writable, write_file
+    from forecaster.cli.streams import check_writable, tell, write_file
     from forecaster.replay.compare import compare
     from forecaster.replay.learned import shipped
     from forecaster.replay.strategies import strategies_with
@@ -184,7 +184,6 @@ def replay(
     print_comparison(outcome, output)
     finished(shown)
     if not outcome.workloads:
-        typer.echo(
-            "State what scales it by --hpa FILE, and its pods by --request cpu=500m; see docs/replay.md.", err=True
-        )
+        if not (given.hpa and (given.request or given.pod_capacity)):
+            tell("State what scales it by --hpa FILE, and its pods by --request cpu=500m; see docs/replay.md.")
         raise typer.Exit(1)

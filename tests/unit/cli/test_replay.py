@@ -97,6 +97,7 @@ def test_a_replay_of_a_whole_table_names_the_length_that_leaves_a_history(export
     done = run("--export", str(export), "--hpa", str(manifest), "--pod-capacity", "requests=70", "--length", "1d")
     assert "0s of history before the replay is less than 1h (the larger of lead_time and min_history)" in done.output
     assert "replay the last 5h40m" in done.output
+    assert "--hpa FILE" not in done.output, "it was given"
 
 
 def test_an_export_of_a_single_sample_is_named_and_no_option_that_was_not_given(tmp_path: Path) -> None:
