@@ -81,7 +81,7 @@ class Adaptive:
         level = levelled(panel, shifted)
         spread = np.full((len(panel), REACHES, len(PERIODS), len(TRAINING_LEVELS)), np.nan, np.float32)
         experts = LearnedExperts(self.ridge.fit(level).learned, shifted, spread)
-        losses = ExpertLosses.none(len(panel), REACHES, len(TRAINING_LEVELS), len(FIRST))
+        losses = ExpertLosses.none(len(panel), REACHES, len(TRAINING_LEVELS), FIRST.shape[-1])
         for rows, past in _pasts(panel, level, experts):
             self._replay(losses, experts, rows, past)
         return FittedRule(self, panel, AdaptiveState(losses, experts, Turns.of_keys(panel.keys, panel.end)))
@@ -182,7 +182,7 @@ class Adaptive:
             alike_far = kinds == reach
             known = losses.of((rows, reach))
             known = known.after(
-                replay.actual[:, :, alike_far], replay.forecasts[:, :, alike_far], FIRST, TRAINING_LEVELS
+                replay.actual[:, :, alike_far], replay.forecasts[:, :, alike_far], FIRST[reach], TRAINING_LEVELS
             )
             losses.regret[rows, reach], losses.energy[rows, reach] = known
 
@@ -202,7 +202,8 @@ class Adaptive:
             _ago(history, windows, history.bins(period))[:, None] + spread[:, :, nth].swapaxes(1, 2)
             for nth, period in enumerate(PERIODS)
         ]
-        weights = learned.losses.of((slice(None), reaches)).weights(FIRST).astype(np.float32)[:, kinds].swapaxes(1, 2)
+        weights = learned.losses.of((slice(None), reaches)).weights(FIRST[reaches][:, None])
+        weights = weights.astype(np.float32)[:, kinds].swapaxes(1, 2)
         unit = np.where(prior[:, MEDIAN, :1] > 0, prior[:, MEDIAN, :1], 1.0)[:, :, None]
         forecasts = [in_units(forecast, unit) for forecast in (prior, within_reach(ridge, prior, axis=1), *ago)]
         table = mixed(np.stack(forecasts, axis=-1, dtype=np.float32), weights) * unit

@@ -69,7 +69,7 @@ class ExpertLosses(NamedTuple):
         return ExpertLosses(self.regret[rows], self.energy[rows])
 
     def weights(self, first: Floats) -> Floats:
-        """[..., level, expert], positive, summing to 1; `first` [expert] before anything is known."""
+        """[..., level, expert], positive, summing to 1; `first` [..., expert] before anything is known."""
         score = np.log(first) + np.sqrt(-np.log(first) / (2 * self.energy + MIN_ENERGY)) * self.regret
         share = np.exp(score - score.max(axis=-1, keepdims=True))
         return np.asarray(share / share.sum(axis=-1, keepdims=True))
@@ -109,12 +109,13 @@ def mixed(forecasts: Floats, weights: Floats) -> Floats:
         return np.asarray(np.vecdot(np.where(speaks, forecasts, 0.0), parts) / total)
 
 
-# Prior, ridge, yesterday, last week: how much each counts before anything is known of a series.
-FIRST = np.array([0.75, 0.2, 0.025, 0.025])
 PERIODS = (DAY, 7 * DAY)
 # Windows of which one is learned: single near steps, near peaks, all that lies further ahead.
 ONE, PEAK, FAR = range(3)
 REACHES = FAR + 1
+# [reach, expert] how much prior, ridge, yesterday and last week count before anything is known of a series; far ahead
+# the prior most, because equations end there and the far networks know what followed on similar moments.
+FIRST = np.array([[0.75, 0.2, 0.025, 0.025], [0.75, 0.2, 0.025, 0.025], [0.9, 0.08, 0.01, 0.01]])
 MEDIAN = TRAINING_LEVELS.index(0.5)
 
 

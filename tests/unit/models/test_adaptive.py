@@ -70,7 +70,7 @@ def weights(values: np.ndarray) -> np.ndarray:
     """[series, expert] in the median of a near step, for series [series, time] of five minutes."""
     keys = tuple(map(str, range(len(values))))
     learned = Adaptive().fit(Panel(values, MONDAY, FIVE_MINUTES, keys)).learned
-    return np.asarray(learned.losses.weights(FIRST)[:, ONE, 2])
+    return np.asarray(learned.losses.weights(FIRST[:, None])[:, ONE, 2])
 
 
 def test_a_rhythm_that_only_the_ridge_can_follow_gives_it_the_larger_share() -> None:
@@ -98,7 +98,7 @@ def test_load_that_repeats_its_week_is_forecast_as_exactly_as_it_repeats_itself(
 
 
 def test_a_series_too_short_to_judge_by_keeps_the_first_weights() -> None:
-    np.testing.assert_allclose(weights(daily_waves(1, days=1, step=FIVE_MINUTES).values)[0], FIRST)
+    np.testing.assert_allclose(weights(daily_waves(1, days=1, step=FIVE_MINUTES).values)[0], FIRST[ONE])
 
 
 def test_several_windows_at_once_are_what_each_is_alone() -> None:
