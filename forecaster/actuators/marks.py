@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from forecaster.actuators.writes import MANAGER, ClusterWrite
 from forecaster.kube.client import ApiClient, suppress_conflict
 from forecaster.kube.objects import COUNT_DIGITS, ObjectMeta, Wire
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
 
 ATTEMPTS = 5
 """Attempts to remove our annotations, a few milliseconds apart."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from http import HTTPStatus
@@ -25,8 +26,6 @@ from forecaster.errors import unexpected
 from forecaster.kube.client import ApiError, UnreachableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-
     from forecaster.actuators.settings import ActingSettings
     from forecaster.actuators.writes import AuditLog, Fence, WrittenCluster
     from forecaster.domain.workload import WorkloadId
@@ -72,8 +71,10 @@ class WriteTurns:
     """Failed writes of one actuator: the namespace of each object, in the order in which they were tried last."""
 
     failed: dict[tuple[str, ...], str] = field(default_factory=dict)
-    last: dict[tuple[str, ...], tuple[datetime, ClusterWrite]] = field(default_factory=dict)
-    """Last write of each object that succeeded, with its instant; those of a day."""
+    written: dict[str, datetime] = field(default_factory=dict)
+    """Instant of the last write that succeeded, by namespace; those of a day."""
+    marks: dict[tuple[str, ...], tuple[datetime, str, dict[str, Any]]] = field(default_factory=dict)
+    """Marks that the last write of an object left, with its instant and the object's uid; those of a day."""
 
     def ordered(self, writes: Sequence[W]) -> list[W]:
         """One write of each namespace in turn, namespaces with failing objects last, what failed longest ago first."""
@@ -96,17 +97,22 @@ class WriteTurns:
         if failed:
             self.failed[write.subject.key] = namespace_of(write)
         else:
-            self.last[write.subject.key] = (now, write)
+            self.written[namespace_of(write)] = now
+            if hasattr(write, "watch"):  # those of modes floor and scale
+                names = ("floor", "before", "backed_off_until", "watch")
+                marks = {name: getattr(write, name) for name in names if hasattr(write, name)}
+                self.marks[write.subject.key] = now, write.subject.uid, marks
 
     def blocked(self, now: datetime) -> int:
         """Return in how many namespaces writes fail and none succeeds, where they are more than those written to.
 
         A single one is compared with all that were written to within a day: it may be its owner's doing.
         """
-        self.last = {key: (at, write) for key, (at, write) in self.last.items() if abs(now - at) <= DAY}
-        lately = {namespace_of(write) for at, write in self.last.values() if abs(now - at) <= LONG_WAIT}
+        self.written = {namespace: at for namespace, at in self.written.items() if abs(now - at) <= DAY}
+        self.marks = {key: left for key, left in self.marks.items() if abs(now - left[0]) <= DAY}
+        lately = {namespace for namespace, at in self.written.items() if abs(now - at) <= LONG_WAIT}
         failing = set(self.failed.values()) - lately
-        others = lately if len(failing) > 1 else {namespace_of(write) for _, write in self.last.values()} - failing
+        others = lately if len(failing) > 1 else self.written.keys() - failing
         return len(failing) if len(failing) > len(others) else 0
 
 
@@ -201,13 +207,11 @@ class WriteQueue:
                 objects += [] if live is None else [live]
         return objects, refused
 
-    def remembered(self, subject: Any, mark: str) -> Any:
+    def remembered(self, subject: Any) -> Any:
         """Return an object with the marks of our last write where another writer took them off (`kubectl replace`)."""
-        written = self.turns.last.get(subject.key)
-        if written is None or self.acting.dry_run or subject.marked or not subject.other_writers:
-            return subject
-        marks = {name: getattr(written[1], name) for name in (mark, "backed_off_until", "watch")}
-        return replace(subject, **marks) if written[1].subject.uid == subject.uid else subject
+        _, uid, marks = self.turns.marks.get(subject.key, (None, "", {}))
+        unchanged = uid != subject.uid or subject.marked or not subject.other_writers
+        return subject if unchanged or self.acting.dry_run else replace(subject, **marks)
 
     def carried_out(
         self, cluster: WrittenCluster[W], writes: Sequence[W], batch: WriteBatch

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from http import HTTPStatus
 from math import inf
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar, cast
+from typing import NamedTuple, Protocol, TypeVar, cast
 
 from forecaster.actuators.queue import WriteBatch, WriteQueue, error_text
 from forecaster.actuators.settings import ActingSettings
 from forecaster.actuators.writes import ClusterWrite, WrittenCluster, WrittenObject
 from forecaster.kube.client import ApiError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from datetime import datetime
 
 ATTEMPTS = 3
 """Attempts to write an object that its controller writes meanwhile."""

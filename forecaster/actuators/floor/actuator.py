@@ -57,7 +57,7 @@ class FloorActuator:
         Raises:
             ApiError: the HPAs cannot be read.
         """
-        live: list[LiveAutoscaler] = [self.writer.remembered(hpa, "floor") for hpa in self.autoscalers.listed()]
+        live: list[LiveAutoscaler] = [self.writer.remembered(hpa) for hpa in self.autoscalers.listed()]
         self.policies.annotate({hpa.target: hpa.mode for hpa in live if hpa.mode})
         live = self._with_scaled_objects(live, now)
         offers = floor_offers(self.offered, now)

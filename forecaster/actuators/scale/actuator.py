@@ -85,7 +85,7 @@ class ScaleActuator:
         others = (id_ for id_ in due_workloads(offers, self.memory, now, self.rules) if id_ not in marked)
         subjects = [(id_, id_.name, id_) for id_ in workloads_to_read(others, self.writer.lasting)]
         read, unread = self.writer.read_each(self.scales.of, subjects)
-        live = [*marked.values(), *(self.writer.remembered(scale, "before") for scale in read)]
+        live = [*marked.values(), *(self.writer.remembered(scale) for scale in read)]
         if not live:
             return [], unread
         scalers: dict[WorkloadId, list[str]] = defaultdict(list)
