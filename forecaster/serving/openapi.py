@@ -8,7 +8,7 @@ import msgspec
 from starlette.responses import Response
 
 from forecaster.domain.published import METRICS
-from forecaster.serving.rest import FILTERS, LIMIT, LIMIT_MAX, Problem, RecommendationPage, SingleRecommendation
+from forecaster.serving.rest import LIST_PARAMETERS, TEXT, Problem, RecommendationPage, SingleRecommendation
 from forecaster.serving.workloads import (
     MetricValueView,
     WorkloadAccuracy,
@@ -31,9 +31,8 @@ DOCUMENT_TYPES = (
     MetricValueView,
     Problem,
 )
-TEXT = {"type": "string"}
 REFUSALS = {
-    "400": "The request does not name exactly one thing.",
+    "400": "A parameter is unknown, repeated or out of range, or the request does not name exactly one thing.",
     "401": "No credentials that the cluster vouches for; on the secure port only, as a Kubernetes Status.",
     "403": "The user may not; on the secure port only, as a Kubernetes Status.",
     "404": "There is no such thing.",
@@ -70,9 +69,10 @@ class OpenApi:
 
 
 def _operations() -> dict[str, dict[str, Any]]:
+    listed = [_in_query(*parameter) for parameter in LIST_PARAMETERS.items()]
     path = [_in_path("namespace"), _in_path("kind"), _in_path("name")]
     return {
-        "/api/v1/recommendations": _operation("Recommendations, page by page", RecommendationPage, _list_parameters()),
+        "/api/v1/recommendations": _operation("Recommendations, page by page", RecommendationPage, listed),
         "/api/v1/recommendations/{namespace}/{name}": _operation(
             "One recommendation",
             SingleRecommendation,
@@ -88,11 +88,6 @@ def _operations() -> dict[str, dict[str, Any]]:
             [*path, _in_path("metric", list(METRICS)), _in_query("signal", TEXT)],
         ),
     }
-
-
-def _list_parameters() -> list[dict[str, Any]]:
-    limit = {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT}
-    return [*(_in_query(name, TEXT) for name in FILTERS), _in_query("limit", limit), _in_query("continue", TEXT)]
 
 
 def _operation(summary: str, answered: type[msgspec.Struct], parameters: list[dict[str, Any]]) -> dict[str, Any]:

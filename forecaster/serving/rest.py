@@ -6,6 +6,7 @@ import asyncio
 import base64
 import binascii
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -92,8 +93,17 @@ def problem_response(problem: Problem, headers: Mapping[str, str] | None = None)
 FILTERS = ("namespace", "kind", "verdict", "reason")
 SCALES = ("verdict", "scale")
 """Any count that is recommended: `keep`, `up` and `down`."""
+VERDICTS = ("keep", "up", "down", "hold", SCALES[1])
 LIMIT = 500
 LIMIT_MAX = 5000
+TEXT = {"type": "string"}
+LIST_PARAMETERS: dict[str, dict[str, Any]] = {
+    **dict.fromkeys(FILTERS, TEXT),
+    "verdict": {**TEXT, "enum": list(VERDICTS)},
+    "limit": {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT},
+    "continue": TEXT,
+}
+"""JSON Schema of each parameter of a list."""
 Key = tuple[str, str, str]
 
 
@@ -113,11 +123,21 @@ class ListQuery:
         )
 
 
+def parameters_of(request: Request, *names: str) -> dict[str, str]:
+    """Return the parameters of a URL. Raises ProblemError: one has another name than these, or comes twice."""
+    pairs = request.query_params.multi_items()
+    for name, times in Counter(name for name, _ in pairs).items():
+        if name not in names:
+            raise _bad(f"unknown parameter {name!r}", f"Use {', '.join(names) or 'none'}.")
+        if times > 1:
+            raise _bad(f"{name!r} is given {times} times", "Give it once; ask again for each further value.")
+    return dict(pairs)
+
+
 def parse_query(parameters: Mapping[str, str]) -> ListQuery:
-    """The query of a URL. Raises ProblemError: an unknown parameter, or a value out of range."""
-    unknown = sorted(set(parameters) - {*FILTERS, "limit", "continue"})
-    if unknown:
-        raise _bad(f"unknown parameter {unknown[0]!r}", f"Use {', '.join(FILTERS)}, limit or continue.")
+    """The query of a list's parameters. Raises ProblemError: a value out of range."""
+    if parameters.get("verdict", SCALES[1]) not in VERDICTS:
+        raise _bad(f"verdict {parameters['verdict'][:20]!r} is not allowed", f"Use {', '.join(VERDICTS)}.")
     return ListQuery(
         filters=tuple((field, parameters[field]) for field in FILTERS if field in parameters),
         limit=_limit(parameters.get("limit", str(LIMIT))),
@@ -214,7 +234,7 @@ class RecommendationPages:
 
     async def recommendations(self, request: Request) -> Response:
         """A page of the table, filtered."""
-        query = parse_query(request.query_params)
+        query = parse_query(parameters_of(request, *LIST_PARAMETERS))
         table = self.table()
         async with self._listing:
             return await asyncio.to_thread(self._listed, table, query)
@@ -226,8 +246,8 @@ class RecommendationPages:
 
     async def recommendation(self, request: Request) -> Response:
         """The recommendation for one workload."""
-        table = self.table()
-        entry = _entry(table, **request.path_params, kind=request.query_params.get("kind", ""))
+        table, kind = self.table(), parameters_of(request, "kind").get("kind", "")
+        entry = _entry(table, **request.path_params, kind=kind)
         return json_response(SingleRecommendation(*self.age(table), recommendation=table.view(entry)))
 
     def table(self) -> PublishedTable:

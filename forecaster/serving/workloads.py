@@ -13,7 +13,7 @@ from forecaster.publish.decision_history import AccuracyView, DecisionChange  # 
 from forecaster.publish.values import NotNamed, OfferedValue
 from forecaster.publish.views import PathView, QuantileView, SignalItem, path_view
 from forecaster.serving.answers import MetricRequest, NotThere, TableAge, answer, entry_of
-from forecaster.serving.rest import RecommendationPages, json_response, missing
+from forecaster.serving.rest import RecommendationPages, json_response, missing, parameters_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -122,7 +122,7 @@ class Workloads:
 
     async def value(self, request: Request) -> Response:
         """One metric as HPAs read it, with the same abstaining; what cannot be said is 503 and never 0."""
-        table, entry = self._entry(request)
+        table, entry = self._entry(request, "signal")
         metric, signal = request.path_params["metric"], request.query_params.get("signal", "")
         metric_request, moment = MetricRequest(*entry.key, metric, signal), self._pages.moment(table)
         counted = metric_request._replace(metric=REPLICAS, signal="", target=1.0)
@@ -147,7 +147,8 @@ class Workloads:
             )
         )
 
-    def _entry(self, request: Request) -> tuple[PublishedTable, TableEntry]:
+    def _entry(self, request: Request, *allowed: str) -> tuple[PublishedTable, TableEntry]:
+        parameters_of(request, *allowed)
         table, names = self._pages.table(), request.path_params
         entry = entry_of(table, names["namespace"], names["name"], names["kind"])
         if isinstance(entry, (NotNamed, NotThere)):

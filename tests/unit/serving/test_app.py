@@ -196,8 +196,27 @@ def test_it_is_read_only(client: Client, verb: str) -> None:
     assert "GET" in answer.headers["allow"]
 
 
-def test_a_bad_query_is_a_problem(client: Client) -> None:
-    assert client.get("/api/v1/recommendations?limit=0").status_code == 400
+WEB = "/api/v1/namespaces/shop/workloads/Deployment/web"
+
+
+@pytest.mark.parametrize(
+    ("url", "about"),
+    [
+        ("/api/v1/recommendations?limit=0", "limit '0' is not allowed"),
+        ("/api/v1/recommendations?nmaespace=shop", "unknown parameter 'nmaespace'"),
+        ("/api/v1/recommendations?namespace=shop&namespace=other", "'namespace' is given 2 times"),
+        ("/api/v1/recommendations?verdict=raise", "verdict 'raise' is not allowed"),
+        ("/api/v1/recommendations/shop/web?kidn=Deployment", "unknown parameter 'kidn'"),
+        (f"{WEB}/forecasts?signal=cpu", "unknown parameter 'signal'"),
+        (f"{WEB}/metrics/forecaster_demand/forecast?signl=cpu", "unknown parameter 'signl'"),
+        (f"{WEB}/metrics/forecaster_demand/forecast?signal=cpu&signal=memory", "'signal' is given 2 times"),
+    ],
+)
+def test_a_bad_query_is_a_problem_and_no_other_answer(client: Client, url: str, about: str) -> None:
+    answer = client.get(url)
+    assert answer.status_code == 400
+    assert about in answer.json()["detail"]
+    assert answer.json()["remedy"]
 
 
 def test_metrics_are_those_of_both_processes(client: Client) -> None:

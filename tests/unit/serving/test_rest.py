@@ -80,8 +80,3 @@ def test_a_limit_out_of_range_is_refused(limit: str) -> None:
 def test_a_foreign_token_is_refused(token: str) -> None:
     with pytest.raises(ProblemError, match="continue token"):
         parse_query({"continue": token})
-
-
-def test_an_unknown_parameter_is_refused_by_name() -> None:
-    with pytest.raises(ProblemError, match="unknown parameter 'nmaespace'"):
-        parse_query({"nmaespace": "shop"})
