@@ -99,8 +99,10 @@ def print_tables(ahead: NodeForecast, *, wide: bool = False) -> None:
     for pool in ahead.pools:
         print_text(_title(pool, ahead))
         print_table(window_columns(pool, ahead), wide=wide)
+        if pool.unforecast:
+            print_text(f"no forecast, taken to stay as now, and not in what is used: {', '.join(pool.unforecast)}")
     for headroom in ahead.headroom:
-        print_text(f"headroom {headroom.pool}: {headroom.replicas} placeholders ({headroom.reason})")
+        print_text(f"headroom {headroom.pool}: {counted(headroom.replicas, 'placeholder')} ({headroom.reason})")
     if ahead.pressures:
         print_table(pressure_columns(ahead), wide=wide)
     if ahead.unplaced:
@@ -111,9 +113,11 @@ def _title(pool: PoolForecast, ahead: NodeForecast) -> str:
     there, most = len(pool.pool.nodes), pool.nodes_needed - len(pool.pool.nodes)
     reached = [[each for each in pool.windows if each.packing.new_nodes >= least] for least in (1, most)]
     needs = {each[0].packing.new_nodes: each[0].begin for each in reached if each and most}
-    grows = ", ".join(f"{there + more} needed from {since:%a %H:%M}" for more, since in needs.items()) or "enough"
-    free = f"{pool.requested_cpu:.1f} of {pool.allocatable_cpu:.1f} cores requested"
-    return f"pool {pool.pool.name}: {counted(there, 'node')}, {grows}; {free}; quantile {ahead.quantile:g}"
+    grows = [f"{there + more} needed from {since:%a %H:%M}" for more, since in needs.items()]
+    unplaced = max((each.packing.unplaced for each in pool.windows), default=0)
+    grows += [f"no node takes {counted(unplaced, 'pod')}"] if unplaced else []
+    free = f"{pool.requested_cpu:.1f} of {pool.allocatable_cpu:.1f} cores requested; quantile {ahead.quantile:g}"
+    return f"pool {pool.pool.name}: {counted(there, 'node')}, {', '.join(grows) or 'enough'}; {free}"
 
 
 SHOWN_SUMS = (

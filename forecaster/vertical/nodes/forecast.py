@@ -75,11 +75,13 @@ class Aim:
 
 @dataclass(frozen=True, slots=True)
 class _Present:
-    """A pool at present: its workloads, the pods on its nodes, and the pods that are not forecast."""
+    """A pool at present: its workloads, the pods on its nodes, and pods by workload: there, and on all nodes."""
 
     pool: Pool
     members: tuple[Member, ...]
     residents: tuple[Resident, ...]
+    there: Mapping[str, int]
+    placed: Mapping[str, int]
 
     @property
     def fixed(self) -> tuple[float, float]:
@@ -87,30 +89,39 @@ class _Present:
         workloads = {member.workload for member in self.members}
         return _requested(resident for resident in self.residents if resident.workload not in workloads)
 
+    def _pods(self, counts: Mapping[str, int]) -> Floats:
+        return _column([counts.get(member.workload, 0) for member in self.members])
+
     def requested(self, replicas: Floats) -> tuple[Floats, Floats]:
         """Return cores and bytes [member + 1, sample] of these replicas; the last row is pods without a forecast."""
+        # pods on the nodes of other pools are requested there
+        here = np.maximum(replicas - (self._pods(self.placed) - self._pods(self.there)), 0)
         cpu = _column([member.cpu for member in self.members])
         memory = _column([member.memory for member in self.members])
         fixed_cpu, fixed_memory = (np.full((1, replicas.shape[1]), value) for value in self.fixed)
-        return np.vstack([replicas * cpu, fixed_cpu]), np.vstack([replicas * memory, fixed_memory])
+        return np.vstack([here * cpu, fixed_cpu]), np.vstack([here * memory, fixed_memory])
+
+    def used(self, demand: DemandWindow, amounts: Floats) -> Floats:
+        """Return [workload, sample] of `amounts`: of each workload the share of its pods that is on this pool."""
+        known = [name for name in self.there if name in demand.rows]
+        shares = [self.there[name] / self.placed[name] for name in known]
+        return amounts[[demand.rows[name] for name in known]] * _column(shares)
 
     def unasked(self, replicas: Floats) -> Floats:
-        """Return [member, sample] without the replicas that are stated and on no node of the pool.
-
-        These ask for nodes themselves, unless a quota keeps them out.
-        """
-        counted = Counter(resident.workload for resident in self.residents)
-        there = _column([counted[member.workload] for member in self.members])
-        waiting = np.maximum(_column([member.replicas for member in self.members]) - there, 0)
-        return np.where(replicas > there, np.maximum(replicas - waiting, there), replicas)
+        """Return [member, sample] without stated replicas on no node: they ask for nodes, or a quota keeps them out."""
+        placed = self._pods(self.placed)
+        waiting = np.maximum(_column([member.replicas for member in self.members]) - placed, 0)
+        return np.where(replicas > placed, np.maximum(replicas - waiting, placed), replicas)
 
 
 def pool_forecast(
     pool: Pool, members: Sequence[Member], residents: Iterable[Resident], windows: Sequence[DemandWindow], aim: Aim
 ) -> PoolForecast:
     """Requested and used at this quantile of the joint forecast, and the nodes for it."""
-    nodes = {node.name for node in pool.nodes}
-    present = _Present(pool, tuple(members), tuple(resident for resident in residents if resident.node in nodes))
+    nodes, pods = {node.name for node in pool.nodes}, list(residents)
+    inside = tuple(pod for pod in pods if pod.node in nodes)
+    there, placed = (Counter(pod.workload for pod in those) for those in (inside, pods))
+    present = _Present(pool, tuple(members), inside, there, placed)
     known = windows[0].rows if windows else {}
     requested_cpu, requested_memory = _requested(present.residents)
     return PoolForecast(
@@ -151,8 +162,8 @@ def _window(present: _Present, demand: DemandWindow, aim: Aim) -> PoolWindow:
         until=demand.until,
         requested_cpu=total(cpu),
         requested_memory=total(memory),
-        used_cpu=total(_of(members, demand, demand.cpu)),
-        used_memory=total(_of(members, demand, demand.memory)),
+        used_cpu=total(present.used(demand, demand.cpu)),
+        used_memory=total(present.used(demand, demand.memory)),
         replicas=counts,
         packing=pack(present.pool, growing, present.residents, aim.server),
         unasked_cpu=total(unasked[0]).value,
@@ -170,11 +181,6 @@ def _replicas(members: Sequence[Member], demand: DemandWindow) -> Floats:
             for member, row in zip(members, rows, strict=True)
         ]
     ).reshape(len(members), size)
-
-
-def _of(members: Sequence[Member], demand: DemandWindow, amounts: Floats) -> Floats:
-    rows = [row for member in members if (row := demand.rows.get(member.workload)) is not None]
-    return amounts[rows]
 
 
 def _scenario(

@@ -130,6 +130,16 @@ class TestAhead:
         assert forecast.unforecast == (BATCH,)
         assert forecast.windows[0].requested_cpu.value == 5.0
 
+    def test_a_workload_on_two_pools_is_summed_once(self) -> None:
+        """Two of its three pods are on its home; all four ahead were added there, and the third in its pool, too."""
+        spot, rest = pools_of([node("a", labels={"karpenter.sh/nodepool": "spot"}), node("b")])[::-1]
+        pods, growing = [on("a", WEB), on("a", WEB), on("b", WEB)], window((WEB, 2.0, 2.0))
+        home = ahead(growing, pool=spot, members=[member(replicas=3)], residents=pods)
+        other = ahead(growing, pool=rest, members=[], residents=pods)
+        assert [each.windows[0].requested_cpu.value for each in (home, other)] == [3.0, 1.0]
+        assert [each.windows[0].used_cpu.value for each in (home, other)] == pytest.approx([4 / 3, 2 / 3])
+        assert headroom(home, NOON).replicas == 1
+
     def test_pods_of_nobody_that_is_forecast_count_as_they_are(self) -> None:
         daemon = resident("n1", "500m", daemon=True)
         forecast = ahead(window((WEB, 1.0, 1.0)), pool=pool(), members=[member()], residents=[daemon])
