@@ -143,9 +143,10 @@ def _load(traces: Traces, resource: Resource, signal: str, begin: datetime, unti
     """The usage of one pod every five minutes, for at most so long before `begin` as sizes look back."""
     usage = traces.of(signal) / np.where(traces.of(PODS) > 0, traces.of(PODS), np.nan)
     every = FIVE_MINUTES // MINUTE
-    first = max(0, traces.column(begin) // every - MAX_WARM_UP)
-    points = usage[:, every - 1 :: every][:, first : traces.column(until) // every]
-    warm = traces.column(begin) // every - first
+    before, last = ((traces.column(at) + 1) // every for at in (begin, until))
+    first = max(0, before - MAX_WARM_UP)
+    points = usage[:, every - 1 :: every][:, first:last]
+    warm = before - first
     known = ~np.isnan(points)
     enough = (known[:, :warm].sum(axis=1) >= STEPS_A_DAY // 2) & (known[:, warm:].sum(axis=1) >= STEPS_A_DAY // 2)
     stated = np.array([bool(workload.resources.request(resource)) for workload in traces.workloads], bool)
