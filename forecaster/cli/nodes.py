@@ -12,6 +12,7 @@ from prometheus_client.registry import Collector
 from forecaster.app.clock import current
 from forecaster.cli.options import ConfigFile, Demo, Instant, Namespace, PrometheusUrl, finished, settings_of
 from forecaster.cli.recommend import Objects, ServerVersion
+from forecaster.domain.signal import CPU
 from forecaster.report.formats import NodesOutput
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ WATCH_STALE_INTERVALS = 3
 
 @dataclass(slots=True, eq=False)
 class NodeWatch(Collector):
-    """Takes a snapshot every interval, and has its gauges. One that fails leaves the gauges until they are stale."""
+    """Takes a snapshot every interval, and has its gauges. Without measurements they stay until they are stale."""
 
     observer: Observer
     settings: CycleSettings
@@ -173,10 +174,11 @@ class NodeWatch(Collector):
         now = last_multiple(self.clock() - self.settings.delay, self.settings.interval)
         try:
             snapshot = self.observer.snapshot(now)
-            self.latest = snapshot.node_forecast(self.quantile, self.warm_minutes)
             self._warn_of_failures(snapshot)
-            if self.buffers and not snapshot.outcome.lost:
-                self.buffers.renew(self.latest)
+            if snapshot.outcome.has_recent(CPU, WATCH_STALE_INTERVALS * self.settings.interval):
+                self.latest = snapshot.node_forecast(self.quantile, self.warm_minutes)
+                if self.buffers:
+                    self.buffers.renew(self.latest)
         except Exception:
             self.log.exception("node_forecast_failed", at=now)
 

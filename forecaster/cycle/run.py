@@ -64,6 +64,11 @@ class Outcome(NamedTuple):
         """Whether not even the workloads could be read."""
         return bool(self.report.failures) and not self.recommendations
 
+    def has_recent(self, signal: Signal, within: timedelta) -> bool:
+        """Whether a sample is at most so old; false of workloads of an earlier cycle, since theirs are not read."""
+        age = self.report.newest_sample_age.get(signal)
+        return age is not None and age <= within.total_seconds()
+
 
 @dataclass(slots=True)
 class Cycle:

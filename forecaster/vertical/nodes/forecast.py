@@ -95,11 +95,11 @@ class _Present:
     def requested(self, replicas: Floats) -> tuple[Floats, Floats]:
         """Return cores and bytes [member + 1, sample] of these replicas; the last row is pods without a forecast."""
         # pods on the nodes of other pools are requested there
-        here = np.maximum(replicas - (self._pods(self.placed) - self._pods(self.there)), 0)
+        local = np.maximum(replicas - (self._pods(self.placed) - self._pods(self.there)), 0)
         cpu = _column([member.cpu for member in self.members])
         memory = _column([member.memory for member in self.members])
         fixed_cpu, fixed_memory = (np.full((1, replicas.shape[1]), value) for value in self.fixed)
-        return np.vstack([here * cpu, fixed_cpu]), np.vstack([here * memory, fixed_memory])
+        return np.vstack([local * cpu, fixed_cpu]), np.vstack([local * memory, fixed_memory])
 
     def used(self, demand: DemandWindow, amounts: Floats) -> Floats:
         """Return [workload, sample] of `amounts`: of each workload the share of its pods that is on this pool."""
@@ -120,7 +120,7 @@ def pool_forecast(
     """Requested and used at this quantile of the joint forecast, and the nodes for it."""
     nodes, pods = {node.name for node in pool.nodes}, list(residents)
     inside = tuple(pod for pod in pods if pod.node in nodes)
-    there, placed = (Counter(pod.workload for pod in those) for those in (inside, pods))
+    there, placed = (Counter(pod.workload for pod in group) for group in (inside, pods))
     present = _Present(pool, tuple(members), inside, there, placed)
     known = windows[0].rows if windows else {}
     requested_cpu, requested_memory = _requested(present.residents)

@@ -21,6 +21,7 @@ from forecaster.vertical.nodes.pools import pools_of
 from tests.support import objects as given
 from tests.support.asgi import Client
 from tests.support.builders import NOON
+from tests.support.faulty_proxy import FaultyProxy
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,8 +37,8 @@ APP = given.container("reports", {"cpu": "2", "memory": "2Gi"})
 class Watched:
     """A watch over the nodes of the recorded load, with a clock that the test advances."""
 
-    def __init__(self, observer: Observer, begin: datetime) -> None:
-        self.now = begin + SETTINGS.delay
+    def __init__(self, observer: Observer, begin: datetime, prometheus: FaultyProxy) -> None:
+        self.now, self.prometheus = begin + SETTINGS.delay, prometheus
         self.watch = NodeWatch(observer, SETTINGS, 0.95, 30, telemetry.logger(), clock=lambda: self.now)
         self.client = Client(metrics_app(self.watch))
 
@@ -52,8 +53,10 @@ def watched(tmp_path: Path) -> Iterator[Watched]:
         given.node("n1", "16", "64Gi"),
         *pods,
     )
-    with staged() as stage:
-        yield Watched(Observer(settings_for(stage.url), stage.begin, [path], None), stage.begin)
+    with staged() as stage, FaultyProxy(stage.url) as proxy:
+        settings = settings_for(proxy.url)
+        impatient = settings.model_copy(update={"prometheus": settings.prometheus.model_copy(update={"retries": 0})})
+        yield Watched(Observer(impatient, stage.begin, [path], None), stage.begin, proxy)
 
 
 class Broken(Observer):
@@ -77,6 +80,21 @@ def test_prometheus_reads_the_forecast_and_after_some_failures_nothing(watched: 
     assert "forecaster_node_pool_nodes_needed" in watched.client.get("/metrics").text
     watched.now += 3 * SETTINGS.interval
     assert watched.client.get("/metrics").text == ""
+
+
+def test_while_prometheus_is_away_the_last_forecast_is_not_renewed_and_grows_stale(
+    watched: Watched,
+) -> None:
+    """History that ends makes a forecast all the same, of a load that nobody has seen."""
+    watched.watch.tick()
+    before, watched.prometheus.away = watched.client.get("/metrics").text, True
+    for shown in (before, before, ""):
+        watched.now += SETTINGS.interval
+        watched.watch.tick()
+        assert watched.client.get("/metrics").text == shown
+    watched.prometheus.mended()
+    watched.watch.tick()
+    assert "forecaster_node_pool_nodes_needed" in watched.client.get("/metrics").text
 
 
 class FakeApi:
