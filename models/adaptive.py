@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from datetime import datetime, timedelta
+from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
+import numpy.typing as npt
 
 from .backtest import BACKTEST_DAYS, NEAR_WINDOWS, far_windows, origins_of
 from .clean import filled
@@ -32,12 +35,6 @@ from .prior import GROWN_DAYS, TRAINING_LEVELS, Prior, alike, answers
 from .ridge import Ridge
 from .shift import levelled, shifts
 from .spread import read_table
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from datetime import datetime, timedelta
-
-    import numpy.typing as npt
 
 # Series of one replay: what the network makes of 64 origins of each of these stays near the processor.
 SERIES_PER_REPLAY = 16

@@ -9,19 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from .forecast import StepWindow
 from .panel import DAY, Floats, Panel
 from .prior import GROWN_DAYS, NEAR_BINS, TRAINING_LEVELS, in_own_unit, views_at
 from .spread import read_table
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from .trailing import Origins
+from .trailing import Origins
 
 # What is replayed stands for the windows around it.
 NEAR_STEPS = tuple(StepWindow(step, step) for step in (1, 2, 4, 6, 9, 12))

@@ -8,13 +8,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 from html import escape
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from .forecast import Forecast
-    from .panel import Floats, Panel
+from .forecast import Forecast
+from .panel import Floats, Panel
 
 DEMAND, FORECAST, SHORTAGE, CAPACITY = "#0b5cad", "#0a7d5f", "#c8481a", "#5f6770"
 """Colours with one meaning each, in every picture, also for eyes that confuse red and green."""

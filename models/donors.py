@@ -15,16 +15,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from .clean import bins_seen
 from .panel import DAY, Floats, Panel, trusted
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
 
 # A series with fewer days is a newcomer: one day is no rhythm. A donor has more than twice as many.
 YOUNG_DAYS, GROWN_DAYS = 2, 5

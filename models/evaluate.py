@@ -10,6 +10,7 @@ from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from .clean import filled
 from .display import level_text, number, span_text, table
@@ -17,7 +18,6 @@ from .errors import QuestionError
 from .panel import DAY, Floats, Panel
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
     import pandas as pd
     from matplotlib.figure import Figure
 

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from .calendar import Event, within
+from .forecast import Forecast, Peak, Provenance, StepWindow
 from .model import Fitted, Forgets, Model
 from .panel import DAY, Floats, Panel, trusted
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from .forecast import Forecast, Peak, Provenance, StepWindow
 
 # Demand during an event is compared with the same clock time on so many days before.
 USUAL_DAYS = 7

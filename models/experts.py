@@ -24,23 +24,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from .backtest import ahead_of
+from .forecast import StepWindow
 from .panel import DAY, Floats
 from .prior import NEAR_BINS, TRAINING_LEVELS, views_at
 from .ridge import Equations, ridge_peaks_at
 from .shift import Shifts
 from .spread import error_table, read_table
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from .forecast import StepWindow
-    from .trailing import Origins
-
+from .trailing import Origins
 
 # Differences of a millionth of the usual change are none.
 MIN_ENERGY = 1e-12

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from functools import partial, reduce
 from itertools import chain
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ import numpy.typing as npt
 from .clean import bins_seen, bins_silent, filled
 from .errors import QuestionError
 from .forecast import Forecast, Peak, Provenance, StepWindow, checked_levels
+from .model import Fitted
 from .panel import DAY, Floats, Panel, trusted
 from .rule import (
     Follows,
@@ -32,9 +33,6 @@ from .rule import (
     continued,
 )
 from .spread import SCORES, error_table, read_table, replayed_peaks
-
-if TYPE_CHECKING:
-    from .model import Fitted
 
 # Two days of changes, at steps of five minutes, say enough about the spread; this many of them are looked at.
 REACH, CHANGES = 576, 200

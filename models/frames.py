@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 
 from .display import span_text
 from .errors import PanelError
+from .forecast import Forecast
 from .panel import LARGEST_VALUE, Panel
-
-if TYPE_CHECKING:
-    from .forecast import Forecast
 
 COLUMN_ALIASES = {"timestamp": ("timestamp", "time", "ds"), "value": ("value", "y")}
 SERIES_ALIASES = ("series", "workload", "series_id", "unique_id")

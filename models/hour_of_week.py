@@ -4,21 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from .calendar import Calendar, Clock
 from .clean import bins_seen, filled
 from .fitted import FittedRule
+from .forecast import StepWindow
 from .panel import DAY, Floats, Panel
+from .residuals import Bins
 from .spread import window_maximum
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from .forecast import StepWindow
-    from .residuals import Bins
 
 HOUR_OF_WEEK_DAYS = 2
 # The same weekday counts so often against another one of its kind: two weeks hold it only twice.

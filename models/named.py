@@ -11,12 +11,10 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+from typing import NamedTuple, TypeVar, cast
 
 from .errors import ContractError, QuestionError
-
-if TYPE_CHECKING:
-    from .model import Model
+from .model import Model
 
 LITERALS = (bool, int, float, str, tuple, list, dict, set, type(None))
 """Types of settings in brackets: others, such as a calendar, can be given in Python alone."""

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from .clean import bins_seen, filled
+from .model import Fitted
 from .panel import DAY, Floats, Panel
 from .residuals import Bins, Places, fitted_residuals, interpolation, residuals_of, too_short
 from .trailing import mean_of, running_total
-
-if TYPE_CHECKING:
-    from .model import Fitted
 
 NEAREST_DAYS = 3
 # Series looked at together; the squared differences to every earlier day of 256 of them take 120 MB.

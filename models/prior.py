@@ -14,12 +14,15 @@ quantiles = hidden · Q + b, sorted
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from .clean import bins_seen, bins_silent, filled
 from .fitted import FittedRule
@@ -27,15 +30,7 @@ from .forecast import StepWindow
 from .panel import DAY, Floats, Panel
 from .situation import OriginSituation, past_windows, situation_at
 from .spread import read_table
-from .trailing import equal_shares
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from datetime import timedelta
-
-    import numpy.typing as npt
-
-    from .trailing import Origins
+from .trailing import Origins, equal_shares
 
 TRAINING_LEVELS = (0.05, 0.25, 0.5, 0.65, 0.8, 0.9, 0.95, 0.99)
 """Quantile levels that the shipped networks answer."""

@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from .backtest import NEAR_WINDOWS, ahead_of
 from .fitted import FittedRule
@@ -23,7 +24,6 @@ from .situation import OriginSituation, past_windows, situation_at, squash
 from .spread import TABLE_LEVELS, error_table, read_table
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
     from sklearn.ensemble import HistGradientBoostingRegressor
 
 HORIZON = max(window.last for window in NEAR_WINDOWS)

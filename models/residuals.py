@@ -11,18 +11,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from .fitted import FittedRule
+from .forecast import StepWindow
+from .model import Fitted
 from .panel import DAY, Floats, Panel
 from .spread import error_table, read_table
-
-if TYPE_CHECKING:
-    from .forecast import StepWindow
-    from .model import Fitted
 
 Bins: TypeAlias = npt.NDArray[np.intp]
 # Past origins: the p95 of 192 errors has six above it; more cost time and are near neighbours of these.

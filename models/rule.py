@@ -9,16 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
+import numpy.typing as npt
 
+from .forecast import StepWindow
 from .panel import Floats, Panel, check_continues, trusted
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from .forecast import StepWindow
 
 Learned_contra = TypeVar("Learned_contra", contravariant=True)
 

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .clean import bins_seen, bins_silent, filled
 from .fitted import FittedRule, held, held_peaks
+from .forecast import StepWindow
 from .panel import DAY, Floats, Panel
 from .spread import error_table, read_table, window_maximum
-
-if TYPE_CHECKING:
-    from .forecast import StepWindow
 
 
 @dataclass(frozen=True)

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from .clean import bins_seen, filled
 from .panel import DAY, Floats, Panel, trusted
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
 
 # A shift has lasted a quarter of a day before it is believed, and is looked for in the latest week.
 MIN_DAYS, MAX_DAYS, PER_DAY = 0.25, 7, 4

@@ -6,26 +6,20 @@ knows (analogue forecasting, Lorenz 1969). Networks read quantiles of what follo
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from numpy.lib.stride_tricks import sliding_window_view
 
-from .situation import squash
-from .trailing import running_maximum
+from .forecast import StepWindow
+from .panel import Floats
+from .situation import OriginSituation, squash
+from .trailing import Origins, running_maximum
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    import numpy.typing as npt
-
-    from .forecast import StepWindow
-    from .panel import Floats
-    from .situation import OriginSituation
-    from .trailing import Origins
-
-    Bins = npt.NDArray[np.intp]
+Bins = npt.NDArray[np.intp]
 
 # Trailing means of 1, 2, 4, 8, 16 and 48 bins are compared, as sums: each is that of so many of the one before.
 WIDER = (2, 2, 2, 2, 3)

@@ -10,18 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from .trailing import Trailing, running_maximum, trailing
-
-if TYPE_CHECKING:
-    import numpy.typing as npt
-
-    from .forecast import StepWindow
-    from .panel import Floats
-    from .trailing import Origins
+from .forecast import StepWindow
+from .panel import Floats
+from .trailing import Origins, Trailing, running_maximum, trailing
 
 LAGS = (*range(1, 13), 15, 18, 24, 30, 36, 48)
 DAYS_BACK = 7

@@ -5,15 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from statistics import NormalDist
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from .clean import filled
-
-if TYPE_CHECKING:
-    from .forecast import StepWindow
-    from .panel import Floats, Panel
+from .forecast import StepWindow
+from .panel import Floats, Panel
 
 # Denser where money is: reserves are decided between p80 and p99.
 TABLE_LEVELS = (0.01, 0.05, 0.1, 0.25, 0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 0.975, 0.99)

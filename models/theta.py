@@ -6,16 +6,14 @@ import warnings
 from dataclasses import dataclass
 from datetime import datetime
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from .clean import UNMOVED, bins_seen, bounded, filled
+from .model import Fitted
 from .panel import DAY, Floats, Panel
 from .residuals import Bins, Places, Residuals, blind, fitted_residuals, residuals_of, too_short
-
-if TYPE_CHECKING:
-    from .model import Fitted
 
 THETA_DAYS = 3
 # What the optimisers and the linear algebra of statsmodels raise; nothing of it leaves this file.

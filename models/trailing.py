@@ -10,16 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
-if TYPE_CHECKING:
-    import numpy.typing as npt
+from .panel import Floats
 
-    from .panel import Floats
-
-    Origins = npt.NDArray[np.intp]
+Origins = npt.NDArray[np.intp]
 
 # Series whose changes are computed at once: a week of five-minute bins of them is half a megabyte.
 SERIES_AT_ONCE = 64

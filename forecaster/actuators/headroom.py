@@ -7,6 +7,7 @@ none.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
@@ -20,8 +21,6 @@ from forecaster.vertical.cluster_rules.manifest import ManifestError, pod_of
 from forecaster.vertical.cluster_rules.quota import Quota, charge, charged_with, times_fitting
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from forecaster.actuators.resize.sized_pod import Sizes
     from forecaster.domain.workload import WorkloadId
     from forecaster.sources.settings import ScalableKind

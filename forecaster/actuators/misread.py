@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -12,8 +13,6 @@ from forecaster.domain.report import Effected
 from forecaster.kube.client import ApiClient, ApiError, UnreachableError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from forecaster.actuators.settings import ActingSettings
     from forecaster.actuators.writes import Fence
     from forecaster.publish.publisher import OfferedCycle

@@ -6,15 +6,14 @@ are known by their watch: the write is left to the next cycle, which decides ane
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from forecaster.resources.neighbours import HPAS, SCALED_OBJECTS, VPAS, Neighbours, neighbours_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping, Sequence
-    from datetime import datetime
-
     from forecaster.domain.workload import WorkloadId
     from forecaster.kube.client import ApiClient
     from forecaster.kube.collection import Key

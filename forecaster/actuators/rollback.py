@@ -8,6 +8,7 @@ one change: the count before the first of them comes back.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
@@ -19,8 +20,6 @@ from forecaster.hpa.numbers import MAX_INT32
 from forecaster.kube.objects import NOT_READ
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
     from forecaster.actuators.settings import LimitSettings
     from forecaster.domain.workload import WorkloadId
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from functools import partial
 from http import HTTPStatus
 from operator import attrgetter
@@ -37,9 +39,6 @@ from forecaster.resources.policy_status import PolicyStatus, Selected, policy_st
 from forecaster.resources.status import AutoscalerStatus, Condition, Decided, is_news, news, status_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Sequence
-    from datetime import datetime
-
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import WorkloadId
     from forecaster.publish.publisher import OfferedCycle

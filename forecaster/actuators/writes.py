@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from forecaster.actuators.limits import Move
     from forecaster.domain.workload import WorkloadId
 

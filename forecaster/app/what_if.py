@@ -29,7 +29,7 @@ from forecaster.app.past_view import PastView, past_view
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import Signal, Signals
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
-from forecaster.domain.workload import WorkloadId  # noqa: TC001  msgspec resolves it when it decodes
+from forecaster.domain.workload import WorkloadId
 from forecaster.horizontal.gate_states import Gate, GateForecaster, GateState
 from forecaster.replay.setup import Setup
 from forecaster.replay.sliders import LEADS, NO_CHANGE, PolicyChange, Slider, override_of, sliders_of, tried_names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from math import isnan
 from typing import TYPE_CHECKING
 
@@ -27,8 +28,6 @@ from forecaster.domain.amounts import UNKNOWN_AMOUNT, counted
 from forecaster.report.formats import Output
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from forecaster.domain.vertical_policy import VerticalPolicy
     from forecaster.domain.workload import WorkloadId
     from forecaster.replay.size_replay import Load

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from datetime import datetime, timedelta
 from functools import cache, partial
@@ -34,8 +35,6 @@ from forecaster.errors import ConfigError, Fault, SourceError
 from forecaster.report.formats import Output
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.policy import Policy
     from forecaster.domain.signal import Signals

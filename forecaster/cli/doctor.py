@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,8 +15,6 @@ from forecaster.domain.report import Check
 from forecaster.report.formats import DocumentOutput
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from forecaster.config.settings import Settings
 
 

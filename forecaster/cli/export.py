@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -26,8 +27,6 @@ from forecaster.domain.amounts import counted
 from forecaster.errors import StoreError
 
 if TYPE_CHECKING:
-    from datetime import timedelta
-
     from forecaster.config.settings import Settings
     from forecaster.report.progress import ShownProgress
     from forecaster.sources.bundle import Bundle

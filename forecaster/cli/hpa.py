@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -13,8 +14,6 @@ from forecaster.cli.options import OutputForm, existing_file
 from forecaster.report.formats import Output
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from forecaster.hpa.observation import Observation
     from forecaster.hpa.reconcile import SimulatedPass
     from forecaster.hpa.spec import Controller, HpaSpec

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from datetime import datetime
+from pathlib import Path
+from typing import Any, TypeVar
 
 import yaml
 
@@ -17,11 +20,6 @@ from forecaster.hpa.manifest import KIND, RefusedManifest, read_manifest
 from forecaster.hpa.observation import POD_LABELS, SELECTOR, Observation, ScaleSubresource, observe_totals
 from forecaster.hpa.spec import Controller, FeatureGates, HpaSpec
 from forecaster.vertical.cluster_rules.server import Server
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from datetime import datetime
-    from pathlib import Path
 
 
 class InputError(ForecasterError):

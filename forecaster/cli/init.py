@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,8 +11,6 @@ import typer
 from forecaster.cli.options import Context, Kubeconfig, Namespace, api_client, in_namespaces
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from forecaster.resources.proposals import Proposal
 
 Folder = Annotated[

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -16,10 +19,6 @@ from forecaster.domain.signal import CPU
 from forecaster.report.formats import NodesOutput
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-    from datetime import datetime, timedelta
-    from pathlib import Path
-
     from starlette.types import ASGIApp
 
     from forecaster.app import telemetry

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import fields
 from datetime import datetime, timedelta
@@ -19,8 +20,6 @@ from forecaster.report.formats import Output
 INTERRUPTED = 130
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     from forecaster.config.settings import Settings
     from forecaster.domain.policies import Policies
     from forecaster.domain.workload import WorkloadId

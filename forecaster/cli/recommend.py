@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -28,8 +29,6 @@ from forecaster.cli.streams import tell
 from forecaster.report.formats import AdviceOutput
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from forecaster.config.settings import Settings
     from forecaster.domain.workload import Prices, Resources, WorkloadId
     from forecaster.publish.settings import PriceSettings

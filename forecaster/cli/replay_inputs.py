@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -32,8 +33,6 @@ from forecaster.sources.bundle import SUFFIX, read_bundle
 from forecaster.store.forecast_cache import ForecastFiles, usual_directory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from forecaster.publish.settings import PriceSettings
     from forecaster.replay.compare import Forecasting
     from forecaster.replay.traces import Measurements, Traces

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -15,8 +16,6 @@ from forecaster.cli.replay import Every, Length, PricedOptions
 from forecaster.report.formats import Output
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from forecaster.cli.replay_inputs import ReplayInputs
     from forecaster.domain.workload import ContainerLosses, WorkloadId
     from forecaster.replay.comparison import Comparison

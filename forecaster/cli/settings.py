@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
@@ -13,8 +14,6 @@ from forecaster.publish.health import SettingView
 from forecaster.report.formats import Output
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from forecaster.config.settings import Settings
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -31,9 +33,6 @@ from forecaster.vertical.admission.context import ROLLED_OUT, ApplyTerms
 from forecaster.vertical.cluster_rules.server import Server
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
-
     from forecaster.cli.recommend import AdviceOptions
     from forecaster.config.settings import Settings
     from forecaster.cycle.run import Cycle, Outcome

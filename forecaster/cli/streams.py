@@ -8,14 +8,11 @@ import os
 import shutil
 import sys
 import textwrap
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from forecaster.errors import StoreError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 EXIT_REFUSED = 1
 READER_GONE = 141

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import textwrap
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,8 +16,6 @@ from forecaster.cli.streams import tell
 from forecaster.report.formats import TuneOutput
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from forecaster.replay.sliders import PolicyChange
     from forecaster.replay.tuning import Estimate, PolicyProposal, Tuning
 

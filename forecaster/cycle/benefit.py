@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from forecaster.demand.alignment import rows_among
 from forecaster.domain.signal import PODS
 from forecaster.domain.window import HOUR, MINUTE
-from forecaster.domain.workload import Prices, Workload, WorkloadId  # noqa: TC001  msgspec resolves it
+from forecaster.domain.workload import Prices, Workload, WorkloadId
 from forecaster.errors import unexpected
 from forecaster.horizontal.columns import rows_before, taken
 from forecaster.publish.beside import BenefitView, FourNumbers, PeriodBenefit, TextsBeside

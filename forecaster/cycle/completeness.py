@@ -11,7 +11,6 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,12 +34,10 @@ from forecaster.demand.completeness import sentence as why
 from forecaster.demand.latest import SPARE_ROWS, LatestCache
 from forecaster.domain.signal import CPU, PODS, Signal
 from forecaster.domain.window import EPOCH, HOUR, MINUTE, Block, Gap, Window
+from forecaster.domain.workload import Resources, Workload, WorkloadId
+from forecaster.ports import Histories
 
-if TYPE_CHECKING:
-    from forecaster.domain.workload import Resources, Workload, WorkloadId
-    from forecaster.ports import Histories
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 SETTLED_AFTER = 2 * MINUTE
 """Age at which an incomplete instant is queried again."""

@@ -24,7 +24,7 @@ from forecaster.horizontal.inputs import Inputs
 from forecaster.horizontal.record import failure_words, outage_words, unmeasured_words
 from forecaster.horizontal.state import State
 from forecaster.hpa.numbers import MAX_INT32
-from forecaster.publish.decided import DecidedRows, held_numbers, numbers_of
+from forecaster.publish.decided import DecidedRows, Group, held_numbers, numbers_of
 from forecaster.publish.record import encoded_lead_time
 from forecaster.vertical.sizing.pod import SizeCache
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from forecaster.cycle.rows import RowGroup, Rows
     from forecaster.domain.signal import Signal
     from forecaster.domain.workload import Spread, Workload, WorkloadId
-    from forecaster.publish.decided import Group
     from forecaster.publish.offer import DecidedColumns
     from forecaster.vertical.sizing.containers import PodSizing
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Container, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import numpy as np
@@ -17,13 +17,11 @@ from forecaster.cycle.lead_times import LeadTimes, PersistedStartUps
 from forecaster.cycle.rows import Fleet
 from forecaster.demand.latest import SPARE_ROWS
 from forecaster.domain.policies import Policies
+from forecaster.domain.policy import PodCapacity, Policy
+from forecaster.domain.workload import WorkloadId
 from forecaster.horizontal.columns import Table
 from forecaster.horizontal.gate_states import Gates
 from forecaster.horizontal.state import State
-
-if TYPE_CHECKING:
-    from forecaster.domain.policy import PodCapacity, Policy
-    from forecaster.domain.workload import WorkloadId
 
 NOTHING_LEARNED: Mapping[str, PodCapacity] = {}
 

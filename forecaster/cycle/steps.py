@@ -6,12 +6,10 @@ import gc
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from forecaster.errors import unexpected
-
-if TYPE_CHECKING:
-    from forecaster.ports import StageWatch
+from forecaster.ports import StageWatch
 
 MIN_ALLOCATIONS = 100_000
 STEP_SHARES = (0.0, 0.05, 0.6)

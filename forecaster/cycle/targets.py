@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,11 +20,9 @@ from forecaster.cycle.completeness import Completeness
 from forecaster.demand.latest import SPARE_ROWS
 from forecaster.domain.signal import OF_CONTAINER, PODS, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Block, Gap, Inventory
+from forecaster.domain.workload import Workload, WorkloadId
 from forecaster.errors import SourceError, SourceTimeout, SourceUnavailable, StoreError
-
-if TYPE_CHECKING:
-    from forecaster.domain.workload import Workload, WorkloadId
-    from forecaster.ports import Histories, Source
+from forecaster.ports import Histories, Source
 
 COLLAPSE_PATIENCE = timedelta(minutes=15)
 """Time for which workloads that vanished together are held: a rollout of kube-state-metrics takes minutes, and a

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from forecaster.cycle.containers import USAGE
 from forecaster.cycle.lead_times import UNWATCHED
 from forecaster.cycle.observed import with_observed
-from forecaster.domain.policy import PodCapacity  # noqa: TC001  msgspec resolves it
+from forecaster.domain.policy import PodCapacity
 from forecaster.domain.signal import PODS, Signal
 from forecaster.domain.window import EPOCH, FIVE_MINUTES, MINUTE
 from forecaster.domain.workload import NO_RESOURCES, Resources, Workload, WorkloadId

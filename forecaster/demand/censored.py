@@ -9,16 +9,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    Floats = NDArray[np.floating]
-    Mask = NDArray[np.bool_]
+from forecaster.domain.workload import ContainerFacts, WorkloadId
 
-    from forecaster.domain.workload import ContainerFacts, WorkloadId
+Floats = NDArray[np.floating]
+Mask = NDArray[np.bool_]
 
 AT_CAPACITY = 0.005
 """Usage this close to the capacity of the ready pods is cut off by it. Demand that merely passes by is as close in one

@@ -10,16 +10,15 @@ would ask for the next scale-in. An amount that the pods cannot use is none at a
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from forecaster.domain.window import Block
+from forecaster.domain.window import Block
 
-    Floats = NDArray[np.float64]
-    Codes = NDArray[np.int8]
+Floats = NDArray[np.float64]
+Codes = NDArray[np.int8]
 
 COMPLETE, PARTIAL_ANSWER, UNCOVERED, SILENT_PODS, BEYOND_USE, STARTING_PODS, LEAVING_PODS = range(7)
 """Codes of an incomplete value; `BEYOND_USE` is no measurement."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,10 @@ from forecaster.demand.completeness import COMPLETE, CompletenessVerdict, senten
 from forecaster.domain.clock import time_by_clock
 from forecaster.domain.forecast import Measured, Unknown
 from forecaster.domain.window import DAY, Block, Window
+from forecaster.domain.workload import WorkloadId
 
-if TYPE_CHECKING:
-    from forecaster.domain.workload import WorkloadId
-
-    Floats = NDArray[np.float64]
-    Columns = NDArray[np.int64]
+Floats = NDArray[np.float64]
+Columns = NDArray[np.int64]
 
 Column = TypeVar("Column", np.float64, np.int64)
 NEVER = -(2**62)

@@ -8,22 +8,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from enum import IntEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from forecaster.demand import censored
 from forecaster.demand.warm_up import without_warm_up
+from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES
 from forecaster.domain.workload import NO_RESOURCES, Workload
 
-if TYPE_CHECKING:
-    from forecaster.domain.signal import Signal
-
-    Floats = NDArray[np.floating]
-
-    Codes = NDArray[np.uint8]
+Floats = NDArray[np.floating]
+Codes = NDArray[np.uint8]
 
 KNOWN_DAYS = 3
 """Number of other days that must be known at a time of day before it has a usual value."""

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from forecaster.domain.workload import Resources
+from forecaster.domain.workload import Resources
 
-    Pair = tuple[float | None, float | None]
+Pair = tuple[float | None, float | None]
 
 UNKNOWN_AMOUNT = "–"
 WHOLE_CORES = 10

@@ -5,13 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from forecaster.domain.workload import ContainerSize, Resources, Target  # noqa: TC001  msgspec resolves them
-
-if TYPE_CHECKING:
-    from forecaster.domain.forecast import PeakForecast
-    from forecaster.domain.workload import WorkloadId
+from forecaster.domain.forecast import PeakForecast
+from forecaster.domain.workload import ContainerSize, Resources, Target, WorkloadId
 
 
 class ForecastState(StrEnum):

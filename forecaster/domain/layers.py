@@ -7,11 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-if TYPE_CHECKING:
-    from forecaster.domain.policy import PolicySelector
-    from forecaster.domain.workload import WorkloadId
+from forecaster.domain.policy import PolicySelector
+from forecaster.domain.workload import WorkloadId
 
 NestedPolicy: TypeAlias = Mapping[str, Any]
 PAUSED_POLICY: NestedPolicy = MappingProxyType({"mode": "observe"})

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import reduce
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pydantic import ValidationError
 
@@ -23,9 +23,7 @@ from forecaster.domain.faults import sentences
 from forecaster.domain.layers import NOTHING_STATED, PAUSED_POLICY, ClusterPolicies, Layer, merged
 from forecaster.domain.policy import Mode, Policy, PolicySelector
 from forecaster.domain.signal import BUILT_IN, Signals
-
-if TYPE_CHECKING:
-    from forecaster.domain.workload import WorkloadId
+from forecaster.domain.workload import WorkloadId
 
 
 class CombinedPolicy(NamedTuple):

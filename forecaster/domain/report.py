@@ -6,11 +6,10 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from forecaster.domain.signal import Signal
-    from forecaster.domain.workload import WorkloadId
+from forecaster.domain.signal import Signal
+from forecaster.domain.workload import WorkloadId
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +19,10 @@ from forecaster.demand.fresh import DemandContext, FreshHistory, values_of
 from forecaster.demand.masks import COLUMNS_A_DAY, CleanedPart, Masked, Traits, cleaned, other_days, traits_of
 from forecaster.demand.warm_up import AFTER, DURING, of_each, starts_of, unusual, with_starts
 from forecaster.domain.window import FIVE_MINUTES, Window
+from forecaster.domain.workload import WorkloadId
 
-if TYPE_CHECKING:
-    from forecaster.domain.workload import WorkloadId
-
-    Floats = NDArray[np.floating]
-    Bins = NDArray[np.intp]
+Floats = NDArray[np.floating]
+Bins = NDArray[np.intp]
 
 OPEN = 48
 """Columns that are cleaned anew: load that moves for three hours is an outage, and the latest three hours are cut every

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import models
 from forecaster.demand.alignment import rows_among
-from forecaster.forecasting.cleaning import Cleaning, ShardHistory, cleaned_weeks, masked_now, with_now
+from forecaster.forecasting.cleaning import Bins, Cleaning, ShardHistory, cleaned_weeks, masked_now, with_now
 from forecaster.forecasting.peaks import ModelAnswers, SpanRows, panel_of
 from forecaster.forecasting.stacks import Stack, latest_panel, stacked, without_history
 from forecaster.forecasting.wall_clock import by_wall_clock
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from forecaster.demand.fresh import FreshHistory
     from forecaster.demand.masks import Masked
     from forecaster.domain.workload import WorkloadId
-    from forecaster.forecasting.cleaning import Bins
     from forecaster.forecasting.forecaster import PeakSpan
 
 ROWS = 128

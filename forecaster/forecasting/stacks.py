@@ -14,14 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 import models
-from forecaster.forecasting.cleaning import Settled, ShardHistory, cleaned_since
+from forecaster.forecasting.cleaning import Bins, Settled, ShardHistory, cleaned_since
 from forecaster.forecasting.peaks import LEVELS, ModelAnswers, panel_of
 from forecaster.forecasting.wall_clock import by_wall_clock
 
 if TYPE_CHECKING:
     from forecaster.demand.fresh import FreshHistory
     from forecaster.domain.workload import WorkloadId
-    from forecaster.forecasting.cleaning import Bins
     from forecaster.forecasting.shards import Shard
 
 NO_WINDOWS: Mapping[models.StepWindow, Bins] = MappingProxyType({})

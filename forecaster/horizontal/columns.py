@@ -13,15 +13,13 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, AnyStr, Final, NamedTuple, Self
+from typing import Any, AnyStr, Final, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from forecaster.demand.alignment import rows_among
-
-if TYPE_CHECKING:
-    from forecaster.horizontal.numbers import Counts
+from forecaster.horizontal.numbers import Counts
 
 Array = NDArray[Any]
 ROW: Final = "row"

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from forecaster.domain.event import ScheduledEvent
+from forecaster.horizontal.numbers import Counts, Flags, Floats
 from forecaster.hpa.numbers import MAX_INT32
-
-if TYPE_CHECKING:
-    from forecaster.domain.event import ScheduledEvent
-    from forecaster.horizontal.numbers import Counts, Flags, Floats
 
 
 class InForce(NamedTuple):

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import alike, amount, counted, duration_text, pods_change
 from forecaster.domain.decision import Clamp, Hold, Reason, Recommendation, Resize, Scale, SignalView, forecast_state
-
-if TYPE_CHECKING:
-    from forecaster.domain.forecast import PeakForecast
+from forecaster.domain.forecast import PeakForecast
 
 
 def explanation(recommendation: Recommendation) -> list[str]:

@@ -7,7 +7,7 @@ margin that what demotes lacks. Where yesterday's load decides better than the m
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,11 +23,9 @@ from forecaster.horizontal.gate_states import (
     SEASONAL,
     STILL_BETTER,
     TRIAL,
+    Gates,
 )
-
-if TYPE_CHECKING:
-    from forecaster.horizontal.gate_states import Gates
-    from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
+from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
 
 BETTER, WORSE = 0.97, 1.0
 """Promoted below this share of the shortage with measured demand alone; demoted from the second share on."""

@@ -5,16 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from forecaster.domain.decision import ForecastState
+from forecaster.domain.policy import Policy
 from forecaster.horizontal.columns import Table, column
-
-if TYPE_CHECKING:
-    from forecaster.domain.policy import Policy
-    from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
+from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
 
 
 class GateState(StrEnum):

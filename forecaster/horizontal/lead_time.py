@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from forecaster.domain.amounts import duration_text
 from forecaster.domain.decision import LeadTime
-
-if TYPE_CHECKING:
-    from forecaster.domain.policy import HorizontalPolicy
+from forecaster.domain.policy import HorizontalPolicy
 
 DEFAULT_LEAD_TIME = timedelta(minutes=3)
 """Default lead time where nothing was measured: two minutes of start-up, and a cycle."""

@@ -13,15 +13,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from forecaster.demand.censored import AT_CAPACITY
+from forecaster.horizontal.numbers import Counts, Flags, Floats
 from forecaster.hpa.numbers import MAX_INT32
-
-if TYPE_CHECKING:
-    from forecaster.horizontal.numbers import Counts, Flags, Floats
 
 REACH = 1.25
 """The largest peak, in highest quantiles."""

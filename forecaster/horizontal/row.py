@@ -10,7 +10,7 @@ from math import nan
 from typing import NamedTuple
 
 from forecaster.domain.decision import LeadTime, Reason
-from forecaster.domain.forecast import PeakForecast  # noqa: TC001  msgspec resolves the annotations
+from forecaster.domain.forecast import PeakForecast
 from forecaster.horizontal.codes import KNOWN, UNKNOWN
 
 

@@ -9,16 +9,14 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from forecaster.horizontal.codes import KNOWN, NONE, UNKNOWN
 from forecaster.horizontal.columns import SIGNAL, Array, Table, column, put, taken
-
-if TYPE_CHECKING:
-    from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
+from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
 
 
 class Ring(NamedTuple):

@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import amount
+from forecaster.domain.policy import HorizontalPolicy, PodCapacity
 from forecaster.domain.published import COUNTS, DEMAND_METRIC, OwnMetric, is_unnamed_by_keda, own_metric
 from forecaster.domain.signal import BUILT_IN, CPU, OF_CONTAINER, REQUESTS, Signal
 from forecaster.domain.workload import Resources, Target, TargetType, Workload
 from forecaster.horizontal.inputs import Kind
-
-if TYPE_CHECKING:
-    from forecaster.domain.policy import HorizontalPolicy, PodCapacity
 
 TARGET_SHARE = 0.8
 """Target as a share of a pod's capacity, where none is stated: the default of the HPA for CPU."""

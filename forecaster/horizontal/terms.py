@@ -7,20 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from forecaster.domain.policy import HorizontalPolicy
 from forecaster.domain.policy_numbers import as_number, policy_numbers, stated_numbers
+from forecaster.domain.workload import Workload
 from forecaster.horizontal.inputs import USUAL, PolicyColumns, Rules, TargetColumns
 from forecaster.horizontal.lead_time import lead_time
 from forecaster.horizontal.numbers import Counts, Floats, milli
 from forecaster.horizontal.targets import PodTarget, UtilizationTarget, full_pod, kind_of, targets_of, usable
 from forecaster.hpa.numbers import MAX_INT32
-
-if TYPE_CHECKING:
-    from forecaster.domain.policy import HorizontalPolicy
-    from forecaster.domain.workload import Workload
 
 COUNT_COLUMNS = frozenset({"min_replicas", "max_replicas", "own_max_replicas"})
 """Columns of whole numbers."""

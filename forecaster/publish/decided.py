@@ -7,16 +7,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from forecaster.domain.decision import FORECAST_STATES, Hold, Reason, Recommendation, Resize, Scale, forecast_state
+from forecaster.domain.policy import Policy
+from forecaster.domain.workload import Workload
 from forecaster.errors import unexpected
 from forecaster.horizontal.clamps import CLAMPS
 from forecaster.horizontal.codes import INCOMPLETE, KNOWN, REASONS, SCALED
 from forecaster.horizontal.columns import Names
+from forecaster.horizontal.decide import Decisions
+from forecaster.horizontal.numbers import Counts, Floats
 from forecaster.horizontal.record import unread_row
 from forecaster.horizontal.sentences import SPARE, recommendation, scale_sentence
 from forecaster.hpa.numbers import MAX_INT32
@@ -24,16 +28,8 @@ from forecaster.publish.offer import NO_COUNT, DecidedColumns
 from forecaster.publish.record import ABSTAIN, MODE_CODES, OBSERVE, decided_row, encoded_stated, loss_to_survive
 from forecaster.publish.values import encoded_readers
 
-if TYPE_CHECKING:
-    from forecaster.domain.workload import Workload
-    from forecaster.horizontal.decide import Decisions
-    from forecaster.horizontal.numbers import Counts, Floats
-
-    Column = NDArray[Any]
-    Group = tuple[NDArray[np.intp], Decisions]
-
-    from forecaster.domain.policy import Policy
-
+Column = NDArray[Any]
+Group = tuple[NDArray[np.intp], Decisions]
 REASONS_BY_COUNTS = frozenset({Reason.REACTIVE, Reason.FORECAST, Reason.GATED})
 """Reasons whose sentence needs no signal, unless there is more to say: pods that are woken, or not to be spared."""
 

@@ -6,15 +6,13 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from heapq import nlargest
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from forecaster.domain.decision import Hold, Scale
-
-if TYPE_CHECKING:
-    from forecaster.domain.report import CycleReport, ForecastScore
-    from forecaster.domain.workload import WorkloadId
+from forecaster.domain.report import CycleReport, ForecastScore
+from forecaster.domain.workload import WorkloadId
 
 MAX_CHANGES = 8
 HALF_LIFE = timedelta(days=1)

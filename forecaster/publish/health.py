@@ -7,16 +7,14 @@ import re
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
+from forecaster.domain.report import CycleReport, Effected, ForecastScore
 from forecaster.domain.window import MINUTE
 from forecaster.errors import shown_url
 from forecaster.publish.decision_history import AccuracyView, DecisionHistory, FadingSums
-
-if TYPE_CHECKING:
-    from forecaster.domain.report import CycleReport, Effected, ForecastScore
 
 MAX_CYCLES = 60
 MAX_MOVES = 20

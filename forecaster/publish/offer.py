@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeAlias
+from typing import Any, NamedTuple, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,10 +26,8 @@ from numpy.typing import NDArray
 from forecaster.domain.decision import Reason
 from forecaster.horizontal.codes import KNOWN, REASONS, SCALED, UNKNOWN
 from forecaster.horizontal.columns import CLAMP, SIGNAL, TARGET, Array, Names, Table, column, schema
+from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
 from forecaster.hpa.numbers import MAX_INT32
-
-if TYPE_CHECKING:
-    from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
 
 Positions: TypeAlias = NDArray[np.int32]
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
-from forecaster.domain.workload import WorkloadId  # noqa: TC001  msgspec resolves the annotation
+from forecaster.domain.workload import WorkloadId
 from forecaster.publish.values import CLOCK_SKEW, MetricTarget, WorkloadOffer
 
 if TYPE_CHECKING:

@@ -10,10 +10,11 @@ from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
+from forecaster.domain.decision import Recommendation
 from forecaster.domain.forecast import StepForecast
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
@@ -25,9 +26,6 @@ from forecaster.publish.record import MODE_CODES, StoredSizes, decided_row, verd
 from forecaster.publish.table import NAMES, PLACES, SIZES, TEXTS, TableBytes, read_column, read_header
 from forecaster.publish.values import CLOCK_SKEW, WorkloadOffer
 from forecaster.publish.views import RecommendationView, recommendation_view
-
-if TYPE_CHECKING:
-    from forecaster.domain.decision import Recommendation
 
 IN_MEMORY = frozenset(name + TEXTS for name in ("namespace", "name", "kind", "consumers")) | {NAMES + PLACES}
 """Texts without which no number can be found or said, and the places of names."""

@@ -15,7 +15,7 @@ import msgspec
 
 from forecaster.domain.decision import Hold, LeadTime, Resize
 from forecaster.domain.forecast import PeakForecast
-from forecaster.domain.workload import Resources  # noqa: TC001  msgspec resolves the annotation
+from forecaster.domain.workload import Resources
 from forecaster.horizontal.codes import REASONS
 from forecaster.horizontal.row import NO_RULES, DecidedRow, DecidedTarget, ForecastDetails, RuleNumbers
 from forecaster.publish.values import HOLD, MetricTarget, OfferedNumber, WorkloadOffer

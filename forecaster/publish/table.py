@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from forecaster.domain.workload import Prices  # noqa: TC001  msgspec resolves the annotation
+from forecaster.domain.workload import Prices
 from forecaster.errors import StoreError
 
 TABLE_MAGIC = b"fcTable4"

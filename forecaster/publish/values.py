@@ -14,15 +14,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from forecaster.domain.decision import Reason
 from forecaster.domain.published import DEMAND_METRIC, FLOOR, KEDA_FORMULA, METRICS, REPLICAS, OwnMetric, own_metric
-
-if TYPE_CHECKING:
-    from forecaster.domain.workload import Target
+from forecaster.domain.workload import Target
 
 KNOWN = frozenset({"forecast", "measured"})
 """Sources of a number that is known."""

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import math
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from forecaster.domain.decision import Clamp, Hold, Recommendation, Resize, Scale, SignalView, forecast_state
+from forecaster.domain.forecast import StepForecast
+from forecaster.domain.workload import ContainerSize, Resources, Risk
 from forecaster.publish.record import verdict_of
-
-if TYPE_CHECKING:
-    from forecaster.domain.forecast import StepForecast
-    from forecaster.domain.workload import ContainerSize, Resources, Risk
 
 
 class ReplicasView(msgspec.Struct, frozen=True, gc=False):

@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
+from forecaster.domain.signal import Signal
 from forecaster.domain.window import DAY, MINUTE
+from forecaster.domain.workload import Prices, Workload, WorkloadId
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.horizontal.targets import targets_of, usable
+from forecaster.ports import StageWatch
 from forecaster.replay.account import Run, RunResult, with_targets_at
 from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions
 from forecaster.replay.comparison import Comparison, Curve, WorkloadComparison
@@ -24,6 +27,7 @@ from forecaster.replay.setup import Setup, first_pods, lead_time_of, setup_or_re
 from forecaster.replay.strategies import (
     SERVICE_MODEL,
     ForecastSource,
+    Strategy,
     at_share,
     bound,
     needed_span,
@@ -36,12 +40,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from forecaster.domain.signal import Signal
-    from forecaster.domain.workload import Prices, Workload, WorkloadId
-    from forecaster.ports import StageWatch
-    from forecaster.replay.strategies import Strategy
-
-    Forecasting = Callable[[Measurements, Sequence[Signal], ForecastRequest], ReplayForecasts]
+Forecasting = Callable[[Measurements, Sequence[Signal], ForecastRequest], ReplayForecasts]
 
 USUAL_STRATEGIES = strategies_with(SERVICE_MODEL)
 

@@ -9,7 +9,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,13 +18,11 @@ from forecaster.demand.alignment import rows_among
 from forecaster.demand.fresh import DemandContext, FreshHistory, fresh, point_means
 from forecaster.domain.signal import PODS, Signal
 from forecaster.domain.window import EPOCH, FIVE_MINUTES, MINUTE, Window, last_multiple
+from forecaster.domain.workload import WorkloadId
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan
 from forecaster.forecasting.peaks import LEVELS, PeakForecasts
+from forecaster.horizontal.numbers import Counts, Floats
 from forecaster.replay.traces import ALL_MINUTES, RECENT, Measurements
-
-if TYPE_CHECKING:
-    from forecaster.domain.workload import WorkloadId
-    from forecaster.horizontal.numbers import Counts, Floats
 
 WEEKS = timedelta(days=14)
 """Span of history that the service gives to its models."""

@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from forecaster.domain.policy import HorizontalPolicy, Policy
+from forecaster.domain.signal import Signal
 from forecaster.domain.window import DAY, FIVE_MINUTES, MINUTE, Window
+from forecaster.domain.workload import Workload, WorkloadId
 from forecaster.forecasting.backtest import DAYS_BEFORE, PolicyBacktest, backtests
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.forecasting.peaks import LEVELS
@@ -19,14 +22,9 @@ from forecaster.forecasting.wall_clock import series_by_clock
 from forecaster.horizontal.gate import Evidence, judged, unjudged
 from forecaster.horizontal.gate_states import FORECASTERS, NO_HISTORY, TOO_FAR, TOO_SHORT, Gates
 from forecaster.horizontal.lead_time import lead_time
+from forecaster.horizontal.numbers import Floats
 from forecaster.horizontal.targets import full_pod, targets_of, usable
 from forecaster.replay.evidence import PastEvidence, at_stated_quantile, evidence_of
-
-if TYPE_CHECKING:
-    from forecaster.domain.policy import HorizontalPolicy, Policy
-    from forecaster.domain.signal import Signal
-    from forecaster.domain.workload import Workload, WorkloadId
-    from forecaster.horizontal.numbers import Floats
 
 JUDGED_DAYS = 3
 MAX_PAST = DAY

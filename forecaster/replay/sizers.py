@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +19,9 @@ from forecaster.replay.size_replay import (
     POINTS_AN_HOUR,
     STEP_SECONDS,
     STEPS_A_DAY,
+    HeldSizes,
+    Load,
+    Resource,
     SizeAccount,
     Sizer,
     SizeSummary,
@@ -31,12 +33,9 @@ from forecaster.vertical.sizing.load_forecast import LoadForecast, PeakQuantiles
 from forecaster.vertical.sizing.memory import OOM_RAISE, OOM_WINDOW, memory_sizes
 from forecaster.vertical.sizing.panel import ContainerPanel
 
-if TYPE_CHECKING:
-    from forecaster.replay.size_replay import HeldSizes, Load, Resource
-
-    Doubles = NDArray[np.float64]
-    Flags = NDArray[np.bool_]
-    Sized = tuple[Doubles, Doubles, Flags]
+Doubles = NDArray[np.float64]
+Flags = NDArray[np.bool_]
+Sized = tuple[Doubles, Doubles, Flags]
 
 LIMIT_RATIO = 2.0
 """CPU limit over request where a recommender keeps the ratio that the owner stated; memory has them equal."""

@@ -8,16 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from forecaster.domain.amounts import duration_text
 from forecaster.domain.policy_numbers import PolicyNumber, as_number, policy_numbers
+from forecaster.domain.workload import WorkloadId
 
-if TYPE_CHECKING:
-    from forecaster.domain.workload import WorkloadId
-
-    Values = Mapping[str, float | bool | None]
-    """Values in force, by name; durations in seconds."""
+Values = Mapping[str, float | bool | None]
+"""Values in force, by name; durations in seconds."""
 
 LEADS = tuple(timedelta(minutes=minutes) for minutes in (1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 30))
 """Lead times offered beside the present one: the forecasts of each are made beforehand."""

@@ -8,20 +8,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from forecaster.domain.clock import zones_beside_utc
+from forecaster.domain.policy import Policy
 from forecaster.domain.signal import PODS, Signal
 from forecaster.domain.window import MINUTE
+from forecaster.domain.workload import Workload, WorkloadId
 from forecaster.errors import ConfigError, Fault
-
-if TYPE_CHECKING:
-    from forecaster.domain.policy import Policy
-    from forecaster.domain.workload import Workload, WorkloadId
-    from forecaster.horizontal.numbers import Counts, Floats
+from forecaster.horizontal.numbers import Counts, Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)

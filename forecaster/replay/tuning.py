@@ -7,19 +7,21 @@ anew, the same for both policies (paired bootstrap; Efron 1979): minutes of a da
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.domain.amounts import duration_text
 from forecaster.domain.policy_numbers import policy_numbers
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.replay.account import Run, RunResult
 from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions
-from forecaster.replay.compare import ReplayScope, scope_of, signals_of, with_setup_at
+from forecaster.replay.compare import Forecasting, ReplayScope, scope_of, signals_of, with_setup_at
 from forecaster.replay.engine import replay_runs
 from forecaster.replay.forecasts import ForecastRequest, ReplayForecasts, forecast_minutes
 from forecaster.replay.setup import first_pods, lead_time_of
@@ -27,15 +29,10 @@ from forecaster.replay.sliders import LEAD_TIME, PolicyChange
 from forecaster.replay.strategies import SERVICE_MODEL, with_horizontal
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
     from forecaster.domain.policies import Policies
     from forecaster.domain.policy import Policy
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.ports import StageWatch
-    from forecaster.replay.compare import Forecasting
     from forecaster.replay.traces import Traces
 
     Floats = NDArray[np.float64]

@@ -6,20 +6,17 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from html import escape
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forecaster.domain.decision import Recommendation, SignalView
+from forecaster.domain.forecast import StepForecast
 from forecaster.domain.window import FIVE_MINUTES, Window
+from forecaster.domain.workload import WorkloadId
+from forecaster.ports import Histories
 from forecaster.report.page import document, paragraph
 from forecaster.report.plot import Area, Line, Mark, Plot, half_day, linear, scale_of, windows_of
 from forecaster.report.replay_plots import hovered, runs_of, time_ticks
-
-if TYPE_CHECKING:
-    from forecaster.domain.decision import Recommendation, SignalView
-    from forecaster.domain.forecast import StepForecast
-    from forecaster.domain.workload import WorkloadId
-    from forecaster.ports import Histories
 
 LOW, MIDDLE, HIGH = 0.1, 0.5, 0.9
 KEY = (

@@ -10,13 +10,14 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import yaml
 
 from forecaster.config.files import read_file
 from forecaster.domain.amounts import counted
 from forecaster.domain.quantity import QuantityError
+from forecaster.domain.workload import ContainerSize, Prices, Resources, WorkloadId
 from forecaster.errors import ConfigError, Fault, nearest
 from forecaster.report.advice import cost_change, in_currency, risk_columns, spoken, target_lines, why_unpatched
 from forecaster.report.printed import PrintedColumn, change, markdown_table
@@ -24,9 +25,6 @@ from forecaster.vertical.admission.advice import AMOUNTS, Advice, moved, sum_of
 from forecaster.vertical.admission.cluster import POD
 from forecaster.vertical.cluster_rules.pod import Requirements
 from forecaster.vertical.cluster_rules.resource_list import COMPUTE, parsed, texts
-
-if TYPE_CHECKING:
-    from forecaster.domain.workload import ContainerSize, Prices, Resources, WorkloadId
 
 Tree = dict[str, Any]
 HEADER = "# Written by `forecaster recommend -o helm-values`, which overwrites edits. Helm reads it last.\n"

@@ -10,19 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from math import ceil, floor, log2, log10
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from forecaster.domain.amounts import alike
 from forecaster.domain.window import FIVE_MINUTES, Window
+from forecaster.domain.workload import WorkloadId
+from forecaster.ports import Histories
 
-if TYPE_CHECKING:
-    from forecaster.domain.workload import WorkloadId
-    from forecaster.ports import Histories
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 TICKS = 5
 DRAWING_SIZE = 1000

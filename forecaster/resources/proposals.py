@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import yaml
 
+from forecaster.domain.workload import WorkloadId
 from forecaster.resources.neighbours import Hpa, Neighbours, ScaledObject, VpaNeighbour, by_target
 from forecaster.resources.objects import API_VERSION, AUTOSCALER
-
-if TYPE_CHECKING:
-    from forecaster.domain.workload import WorkloadId
 
 VPA_MINIMUMS = {"cpu": "minCpu", "memory": "minMemory"}
 """Settings of `vertical` by the resource of a VPA's `minAllowed`."""

@@ -16,7 +16,7 @@ import msgspec
 
 from forecaster.domain.decision import FORECAST_STATES
 from forecaster.domain.signal import BUILT_IN
-from forecaster.domain.workload import Prices  # noqa: TC001  msgspec resolves the annotation
+from forecaster.domain.workload import Prices
 from forecaster.horizontal.codes import REASONS
 from forecaster.publish.beside import BenefitView, benefit_of_fleet
 from forecaster.publish.record import MODE_CODES

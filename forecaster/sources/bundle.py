@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from forecaster.domain.signal import BUILT_IN, Signal, Signals
 from forecaster.domain.window import PLAUSIBLE_YEARS
-from forecaster.domain.workload import Workload  # noqa: TC001  as above
+from forecaster.domain.workload import Workload
 from forecaster.errors import SourceRefused, StoreError
 
 FORMAT = "forecaster-export/1"

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from forecaster.domain.layers import ClusterPolicies, Layer
-from forecaster.domain.workload import WorkloadId  # noqa: TC001  msgspec resolves the annotations
+from forecaster.domain.workload import WorkloadId
 from forecaster.kube.collection import Collection
 from forecaster.kube.watch import Watch
 from forecaster.resources.annotations import ANNOTATION_SETTINGS, PAUSED, annotated

@@ -15,11 +15,12 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from time import monotonic, sleep
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from sqlalchemy import (
     BigInteger,
     Column,
+    Connection,
     Double,
     Engine,
     Index,
@@ -44,10 +45,7 @@ from sqlalchemy.pool import NullPool
 from forecaster.errors import ConfigError, Fault, StoreError
 from forecaster.store.migrations import LATEST_REVISION, upgrade, version_of
 
-if TYPE_CHECKING:
-    from sqlalchemy import Connection
-
-    DatabaseAddress: TypeAlias = str | Callable[[], str]
+DatabaseAddress: TypeAlias = str | Callable[[], str]
 
 NAME_MAX = 253
 """Kubernetes' own limit on the length of a name."""

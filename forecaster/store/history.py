@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
@@ -14,10 +13,8 @@ from forecaster.demand.fresh import point_means
 from forecaster.domain.settings import Duration
 from forecaster.domain.signal import PODS, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Block, Gap, Window, last_multiple
+from forecaster.domain.workload import WorkloadId
 from forecaster.store.ring import HistoryRing, spans
-
-if TYPE_CHECKING:
-    from forecaster.domain.workload import WorkloadId
 
 PER_POINT = FIVE_MINUTES // MINUTE
 REST_OF_POINT = FIVE_MINUTES - MINUTE

@@ -7,14 +7,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import Column, Connection, bindparam, delete, func, select, tuple_, update
 
+from forecaster.domain.decision import Recommendation
+from forecaster.domain.report import ForecastScore
 from forecaster.domain.window import DAY, HOUR
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
-from forecaster.store.database import MODEL_NAME_MAX, SUMS, Database, decisions, scores, workloads
+from forecaster.ports import Changes
+from forecaster.store.database import MODEL_NAME_MAX, SUMS, Database, DatabaseAddress, decisions, scores, workloads
 from forecaster.store.past import (
     IDENTITY_COLUMNS,
     DecisionRow,
@@ -25,12 +28,6 @@ from forecaster.store.past import (
     faded_scores,
     latest_decisions,
 )
-
-if TYPE_CHECKING:
-    from forecaster.domain.decision import Recommendation
-    from forecaster.domain.report import ForecastScore
-    from forecaster.ports import Changes
-    from forecaster.store.database import DatabaseAddress
 
 
 @dataclass(slots=True)

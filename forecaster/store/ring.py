@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from forecaster.demand.alignment import CachedRows
 from forecaster.domain.window import Block, Window
-
-if TYPE_CHECKING:
-    from forecaster.domain.workload import WorkloadId
+from forecaster.domain.workload import WorkloadId
 
 ROWS_AT_A_TIME = 512
 """Rows handled at a time, so that temporaries stay at a few MiB however many workloads there are."""

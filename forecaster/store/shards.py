@@ -5,16 +5,13 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from sqlalchemy import Row, delete, or_, select
 
 from forecaster.errors import StoreError
-from forecaster.store.database import Database, shards
+from forecaster.store.database import Database, DatabaseAddress, shards
 from forecaster.store.signing import StateKeys, inflated
-
-if TYPE_CHECKING:
-    from forecaster.store.database import DatabaseAddress
 
 QUICKLY = 1
 """Level of compression: half of a state, at 100 MB a second."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,9 +18,6 @@ from forecaster.actuators.writes import Change, ClusterWrite
 from forecaster.publish.offer import FORECAST
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from datetime import datetime
-
     from forecaster.actuators.floor.autoscalers import Autoscalers
     from forecaster.actuators.neighbours import NeighboursAt
     from forecaster.actuators.queue import WriteQueue

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any
 
 from forecaster.actuators import marks
 from forecaster.actuators.floor.values import LiveAutoscaler, Write, WrittenFloor
 from forecaster.actuators.marks import EventKind, EventObject, InvolvedObject, MergePatch, RawObject
 from forecaster.actuators.rollback import WATCH, watch_of, watch_text
 from forecaster.actuators.writes import MANAGER, Change
+from forecaster.domain.policy import Mode
 from forecaster.domain.workload import WorkloadId, scaled_workload
 from forecaster.hpa.limits import ReplicaBounds
 from forecaster.kube.client import ApiClient, decoder_of
@@ -16,12 +19,6 @@ from forecaster.kube.collection import listed
 from forecaster.kube.objects import MIN_REPLICAS_BEFORE as BEFORE
 from forecaster.kube.objects import HorizontalPodAutoscaler, HorizontalPodAutoscalerMeta, Wire
 from forecaster.resources.objects import TargetReference
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from datetime import datetime
-
-    from forecaster.domain.policy import Mode
 
 LABEL = "forecaster.dev/floor"
 """`kubectl get hpa -A -l forecaster.dev/floor` lists our floors, and so does `forecaster release`."""

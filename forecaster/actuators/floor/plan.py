@@ -8,6 +8,7 @@ owner stated lies in an annotation beside it, written in the same request, and i
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -19,8 +20,6 @@ from forecaster.actuators.writes import Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
     from forecaster.actuators.settings import FloorSettings
     from forecaster.domain.workload import WorkloadId
 

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple
+from datetime import datetime
+from typing import NamedTuple
 
 from forecaster.actuators.limits import Move
 from forecaster.actuators.rollback import UNKNOWN_HEALTH, Health, Watch
 from forecaster.actuators.writes import MANAGER, OWNING, Change
-
-if TYPE_CHECKING:
-    from datetime import datetime
-
-    from forecaster.domain.policy import Mode
-    from forecaster.domain.workload import WorkloadId
+from forecaster.domain.policy import Mode
+from forecaster.domain.workload import WorkloadId
 
 
 class WrittenFloor(NamedTuple):

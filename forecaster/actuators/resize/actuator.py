@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from forecaster.actuators.limits import MAX_WORKLOADS, CycleLimits, in_turn, max_changed
@@ -21,9 +23,6 @@ from forecaster.vertical.admission.cluster import requirements_of
 from forecaster.vertical.cluster_rules.resource_list import COMPUTE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-    from datetime import datetime
-
     from forecaster.actuators.neighbours import NeighboursAt
     from forecaster.actuators.queue import WriteQueue
     from forecaster.actuators.resize.pods import Resizes

@@ -6,7 +6,10 @@ The serving process answers the API server by it; nothing is sent to the cluster
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -27,10 +30,6 @@ from forecaster.vertical.cluster_rules.node import HOSTNAME, Node, Occupancy
 from forecaster.vertical.cluster_rules.resource_list import MILLI, added, texts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-    from datetime import datetime, timedelta
-    from pathlib import Path
-
     from forecaster.actuators.neighbours import NeighboursAt
     from forecaster.actuators.resize.sized_pod import Sizes
     from forecaster.actuators.settings import ActingSettings

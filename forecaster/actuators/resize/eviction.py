@@ -6,6 +6,7 @@ PodDisruptionBudgets let it go is for the API server to say, which asks none abo
 
 from __future__ import annotations
 
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
@@ -16,8 +17,6 @@ from forecaster.domain.amounts import duration_text
 from forecaster.vertical.cluster_rules.resize import ResizeStatus
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Mapping
-
     from forecaster.actuators.resize.sized_pod import ResizablePod, ResizeWrite
     from forecaster.actuators.settings import ResizeSettings
     from forecaster.domain.workload import WorkloadId

@@ -6,6 +6,7 @@ the pod is watched, rolled back and released like one that was resized.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
@@ -24,8 +25,6 @@ from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from forecaster.publish.new_pods import NewPods, NewPodSize
     from forecaster.vertical.cluster_rules.pod import Pod, Requirements
 

@@ -8,7 +8,9 @@ size, the mode changes, or by `forecaster release`. New pods have the template's
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from forecaster.actuators.headroom import AdmissionAt, NamespaceAdmission, admitted
@@ -23,9 +25,6 @@ from forecaster.vertical.cluster_rules.resize import ResizeStatus, resize
 from forecaster.vertical.cluster_rules.resource_list import MEMORY_RESOURCE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from datetime import datetime
-
     from forecaster.actuators.settings import ResizeSettings
     from forecaster.domain.workload import WorkloadId
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from http import HTTPStatus
@@ -25,8 +26,6 @@ from forecaster.vertical.cluster_rules.resource_list import texts
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
     from forecaster.kube.watch import Followed
     from forecaster.vertical.cluster_rules.pod import Requirements
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from forecaster.actuators.limits import MIN_FALL, Move
 from forecaster.actuators.writes import MANAGER, Change
+from forecaster.domain.workload import WorkloadId
 from forecaster.vertical.admission.context import WHOLE_POD
 from forecaster.vertical.cluster_rules.pod import Pod, Requirements
 from forecaster.vertical.cluster_rules.resize import ResizeStatus
 from forecaster.vertical.cluster_rules.resource_list import COMPUTE, texts
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Mapping
-
-    from forecaster.domain.workload import WorkloadId
 
 Sizes: TypeAlias = "Mapping[str, Requirements]"
 """Requests and limits of CPU and memory by container."""

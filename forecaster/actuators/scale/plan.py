@@ -8,7 +8,9 @@ count stays, because the owner's may be too few for the present load.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -19,9 +21,6 @@ from forecaster.actuators.writes import MANAGER, Change, RefusalReason, WriteRef
 from forecaster.domain.amounts import duration_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from datetime import datetime
-
     from forecaster.actuators.settings import ScaleSettings
     from forecaster.domain.workload import WorkloadId
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from http import HTTPStatus
 from itertools import zip_longest
@@ -22,8 +23,6 @@ from forecaster.kube.objects import REPLICAS_BEFORE as BEFORE
 from forecaster.kube.objects import AnnotatedMeta, ManagedFields, Wire
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
     from forecaster.sources.settings import ScalableKind
 
 LABEL: Final = "forecaster.dev/scale"

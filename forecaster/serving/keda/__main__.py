@@ -8,9 +8,10 @@ import os
 import signal
 import ssl
 import sys
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import grpc
 import grpc.aio
@@ -20,9 +21,6 @@ from forecaster.publish.reader import TableReader, watching
 from forecaster.serving.audit import Audit
 from forecaster.serving.keda.service import ScalerService, TriggerValues
 from forecaster.serving.options import Address, address_argument
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Sequence
 
 SCALER_GRACE_SECONDS = 2.0
 """Time for calls in progress when the process is stopped; streams end at once."""

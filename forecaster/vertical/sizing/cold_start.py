@@ -14,16 +14,14 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import exp, log, sqrt
 from statistics import NormalDist, fmean, median
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from forecaster.domain.amounts import counted, resource_amount
+from forecaster.domain.policies import Policies
+from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.domain.workload import ContainerFacts, ContainerId, Resources, WorkloadId
 from forecaster.vertical.sizing.containers import OWN_DAYS, ChosenSize, ContainerSizing, PodSizing
 from forecaster.vertical.sizing.memory import oom_floor
-
-if TYPE_CHECKING:
-    from forecaster.domain.policies import Policies
-    from forecaster.domain.vertical_policy import VerticalPolicy
 
 MIN_SPREAD = 0.3
 """Containers of one image differ by a third: other data, other load."""

@@ -6,22 +6,19 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.domain.window import DAY
+from forecaster.domain.workload import Resources
 from forecaster.vertical.sizing.cpu import cpu_sizes
 from forecaster.vertical.sizing.load_forecast import UNFORECAST, PodLoad
 from forecaster.vertical.sizing.memory import Mechanism, memory_sizes
 from forecaster.vertical.sizing.panel import ContainerPanel, SizeColumns
 
-if TYPE_CHECKING:
-    from forecaster.domain.vertical_policy import VerticalPolicy
-    from forecaster.domain.workload import Resources
-
-    Floats = NDArray[np.floating]
+Floats = NDArray[np.floating]
 
 OWN_DAYS = 1.0
 """Days of its own that a container has to have before its sizes are taken."""

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.domain.window import HOUR
 from forecaster.vertical.sizing.panel import ContainerPanel, PastDays, SizeColumns, days_of, in_ratio, resembling
 from forecaster.vertical.sizing.risk import MishapPrices, Shares, cheapest, evaluated, shares_of
 
-if TYPE_CHECKING:
-    from forecaster.domain.vertical_policy import VerticalPolicy
-
-    Doubles = NDArray[np.float64]
+Doubles = NDArray[np.float64]
 
 MAX_THROTTLED = 0.05
 """Throttled or stalled for a larger share of time, a container needs more than it uses: it is not sized down."""

@@ -5,20 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import IntEnum
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.domain.window import DAY, HOUR
 from forecaster.vertical.sizing.panel import ContainerPanel, PastDays, SizeColumns, days_of, in_ratio, resembling
 from forecaster.vertical.sizing.risk import MishapPrices, Peaks, chance_above, cheapest, evaluated, peaks_of, shares_of
 
-if TYPE_CHECKING:
-    from forecaster.domain.vertical_policy import VerticalPolicy
-
-    Doubles = NDArray[np.float64]
-    Flags = NDArray[np.bool_]
+Doubles = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 
 OOM_RAISE = 1.5
 """Above the limit of the kill. Of recorded containers that pass a limit, half pass it by more than a fifth."""

@@ -9,10 +9,11 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from math import isclose
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from forecaster.domain.amounts import duration_text, resource_amount
 from forecaster.domain.decision import Hold, Reason, Resize
+from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.domain.window import DAY
 from forecaster.domain.workload import (
     Autoscaler,
@@ -28,9 +29,6 @@ from forecaster.domain.workload import (
 )
 from forecaster.vertical.sizing.containers import OWN_DAYS, ContainerSizing, PodSizing
 from forecaster.vertical.sizing.memory import Mechanism
-
-if TYPE_CHECKING:
-    from forecaster.domain.vertical_policy import VerticalPolicy
 
 _YEAR = timedelta(days=365)
 _ROUNDED = 0.05
