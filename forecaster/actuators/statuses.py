@@ -23,7 +23,7 @@ from forecaster.actuators.marks import EventKind, EventObject, InvolvedObject, c
 from forecaster.actuators.queue import error_text
 from forecaster.actuators.writes import MANAGER, AuditLog, Fence
 from forecaster.domain.layers import leaf_origins
-from forecaster.kube.client import ApiClient, ApiError
+from forecaster.kube.client import ApiClient, ApiError, decoder_of
 from forecaster.kube.objects import NOT_READ, Wire
 from forecaster.resources.objects import (
     API_VERSION,
@@ -275,7 +275,7 @@ class StatusWriter:
 def status_there(status: msgspec.Raw, kind: type[S]) -> S:
     """The status that an object has; an empty one where it has none, or one of another version."""
     try:
-        return msgspec.json.decode(status, type=kind)
+        return decoder_of(kind).decode(status)
     except NOT_READ:
         return kind()
 

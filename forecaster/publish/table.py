@@ -153,6 +153,9 @@ class TableBytes:
         return os.pread(self._descriptor, size, at)
 
 
+_header = msgspec.json.Decoder(TableHeader)  # made here: two readers that each make it at once end the process
+
+
 def read_header(file: TableBytes) -> tuple[TableHeader, int]:
     """The header of a table and the place of its columns.
 
@@ -168,7 +171,7 @@ def read_header(file: TableBytes) -> tuple[TableHeader, int]:
     if zlib.crc32(raw) != checksum:
         raise StoreError("it is damaged: the checksum of the header differs")
     try:
-        return msgspec.json.decode(raw, type=TableHeader), TABLE_PREFIX.size + size
+        return _header.decode(raw), TABLE_PREFIX.size + size
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise StoreError(f"its header is not understood: {error}") from error
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import textwrap
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
@@ -83,3 +86,26 @@ def test_workloads_that_come_and_go_keep_their_words(file: TableFile, publisher:
     assert entry.name == "api"
     assert table(file).view(entry).replicas.message.startswith("the forecast asks for 6")
     assert table(file).named("shop", "web") == []
+
+
+def test_two_first_tables_read_at_once_do_not_end_the_process(file: TableFile, publisher: RecordPublisher) -> None:
+    """The table and its pictures appear together, and each has a reader; a fault is a segmentation fault."""
+    publisher.publish(NOON, fleet_of_one(2.1, 2.9))
+    program = """
+        import importlib, sys, threading
+        from pathlib import Path
+        from forecaster.publish import reader, table
+
+        sys.setswitchinterval(1e-6)
+        for number in range(100):
+            reader.read_header = importlib.reload(table).read_header  # a header whose fields nothing has read yet
+            together = threading.Barrier(2)
+            def read():
+                together.wait()
+                reader.TableReader(Path(sys.argv[1])).refresh()
+            threads = [threading.Thread(target=read) for _ in range(2)]
+            [thread.start() for thread in threads]
+            [thread.join() for thread in threads]
+    """
+    ended = subprocess.run([sys.executable, "-c", textwrap.dedent(program), str(file.path)], check=False)
+    assert ended.returncode == 0
