@@ -12,9 +12,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, TypeVar
 
 from forecaster.actuators.writes import RefusalReason, WriteRefusal, WrittenObject
-from forecaster.kube.client import ApiClient, ApiError, UnreachableError
+from forecaster.kube.client import ApiClient, ApiError
 from forecaster.kube.collection import ObjectPage
 from forecaster.kube.objects import Wire
+from forecaster.kube.watch import REFUSED_STATUS
 from forecaster.vertical.admission.context import WHOLE_POD, AdmissionContext, Rollout
 from forecaster.vertical.admission.proof import prove
 from forecaster.vertical.cluster_rules.manifest import ManifestError, pod_of
@@ -48,12 +49,15 @@ TemplateOf: TypeAlias = "Callable[[WorkloadId], Pod | None]"
 """A new pod of a workload; None where it is gone. Raises ApiError and ManifestError."""
 
 
+QUOTAS_NOT_READ = "without a look at quotas, which may not be read: `forecaster doctor` names the right"
+
+
 class QuotaFit(NamedTuple):
     """Number of requested pods that fit."""
 
     pods: int
     why: str = ""
-    """Reason why no more fit; empty where all fit."""
+    """Reason why no more fit, or why that is not known; empty where all fit."""
     quotas: tuple[Quota, ...] = ()
     """The quotas after these pods."""
 
@@ -77,12 +81,12 @@ class QuotaHeadroom:
     """None: quotas may not be read."""
 
     def reserve(self, id_: WorkloadId, more: int) -> QuotaFit:
-        """Reserve quota for `more` pods of a workload; all fit where quotas are not known. Raises ApiError."""
+        """Reserve quota for `more` pods of a workload; all fit where quotas may not be read. Raises ApiError."""
         if id_.namespace not in self.known:
             self.known[id_.namespace] = _readable(lambda: self.admission(id_.namespace))
         admission = self.known[id_.namespace]
         if admission is None or not admission.quotas or more <= 0:
-            return QuotaFit(more)
+            return QuotaFit(more, QUOTAS_NOT_READ if admission is None and more > 0 else "")
         pod = _readable(lambda: self.template(id_))
         if pod is None:
             return QuotaFit(more)
@@ -93,12 +97,12 @@ class QuotaHeadroom:
 
 
 def _readable(read: Callable[[], T]) -> T | None:
-    """Return what is read; None where that is refused or not understood. Raises UnreachableError."""
+    """Return what is read; None where a right is missing or it is not understood. Raises ApiError."""
     try:
         return read()
-    except UnreachableError:
-        raise
-    except (ApiError, ManifestError):
+    except (ApiError, ManifestError) as error:
+        if isinstance(error, ApiError) and error.status not in REFUSED_STATUS:
+            raise
         return None
 
 
@@ -118,7 +122,7 @@ def fitting(
     fit = reserve(subject.workload, count - pods)
     fits = pods + fit.pods
     if not fit.why or fits >= count:
-        return count, ""
+        return count, fit.why
     if fits > written:
         return fits, f"{fits} fit: {fit.why}"
     return WriteRefusal(subject, RefusalReason.QUOTA, f"{subject}: {count} do not fit: {fit.why}")

@@ -391,7 +391,7 @@ def _within(write: W, limits: CycleLimits | None, reserve: ReserveQuota) -> W | 
         if isinstance(fits, WriteRefusal):
             return fits
         count, reason = fits[0], f"{reason}; {fits[1]}" if fits[1] else reason
-    return write if count == move.desired else write.bounded(count, reason)
+    return write if reason == write.reason else write.bounded(count, reason)
 
 
 def namespace_of(write: ClusterWrite) -> str:

@@ -74,7 +74,7 @@ def admitted_pod(document: Document, namespace: str, known: NewPods | None, now:
     if known is None or not known.at - CLOCK_SKEW <= now < known.ends:
         return AdmittedPod(AdmissionOutcome.NOT_KNOWN, "no present cycle says a size")
     try:
-        if count_containers(document) > MAX_CONTAINERS:
+        if sum(len(document["spec"].get(kind) or ()) for kind in ("containers", "initContainers")) > MAX_CONTAINERS:
             return AdmittedPod(AdmissionOutcome.UNREADABLE, f"more than {MAX_CONTAINERS} containers")
         pod = resizable_pod(_placed(document, namespace), lambda owner: owner_by_name(owner, document))
         id_ = pod.workload
@@ -84,11 +84,6 @@ def admitted_pod(document: Document, namespace: str, known: NewPods | None, now:
         return _sized(pod, offered, admission_of(known, namespace), now)
     except (ManifestError, KeyError, TypeError, AttributeError, ValueError) as error:
         return AdmittedPod(AdmissionOutcome.UNREADABLE, str(error))
-
-
-def count_containers(document: Document) -> int:
-    """The number of containers of a pod, those that run first included."""
-    return sum(len(document["spec"].get(kind) or ()) for kind in ("containers", "initContainers"))
 
 
 def owner_by_name(owner: WorkloadId, document: Document) -> WorkloadId:

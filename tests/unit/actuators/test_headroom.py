@@ -129,8 +129,17 @@ def test_a_missing_right_to_quotas_bounds_nothing_and_an_api_server_that_is_away
         return replace(full, **{fails: partial(failing, error)}, known={})
 
     assert scaled(failing_headroom(ApiError("forbidden", 403)), 6).writes[0].replicas == 6
-    (refused,) = scaled(failing_headroom(UnreachableError("no answer")), 6).refusals
-    assert refused.message == "Deployment shop/web-0: replicas 6 waits, its quotas: no answer"
+    for trouble in (UnreachableError("no answer"), ApiError("no answer", 429), ApiError("no answer", 503)):
+        (refused,) = scaled(failing_headroom(trouble), 6).refusals
+        assert refused.message == "Deployment shop/web-0: replicas 6 waits, its quotas: no answer"
+
+
+def test_a_raise_past_quotas_that_may_not_be_read_says_so() -> None:
+    def forbidden(_: str) -> NamespaceAdmission:
+        raise ApiError("forbidden", 403)
+
+    (write,) = scaled(QuotaHeadroom(forbidden, lambda _: HALF), 6).writes
+    assert "without a look at quotas, which may not be read: `forecaster doctor` names the right" in write.reason
 
 
 def test_nothing_is_asked_while_nothing_is_raised() -> None:
