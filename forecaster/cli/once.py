@@ -162,6 +162,7 @@ def top(
         with LiveTable(rows, lasts=not once_only) as picture:
             while True:
                 picture.show(outcome, workloads_of(outcome, workload, settings), cycle.history)
+                finished(shown)
                 if once_only:
                     return
                 time.sleep(max(0.0, (now + interval + behind - current()).total_seconds()))

@@ -7,6 +7,7 @@ import signal as signals
 import socket
 import subprocess
 import sys
+from contextlib import contextmanager
 from dataclasses import replace
 from math import ceil
 from typing import TYPE_CHECKING
@@ -22,10 +23,12 @@ from tests.support.asgi import Client
 from tests.support.builders import NOON, after, hpa, workload
 from tests.support.composed import composed, recorded_cluster, tick
 from tests.support.fakes import FakeSource, nobody_answers
+from tests.support.faulty_proxy import FaultyProxy
 from tests.support.snippets import snippets
-from tests.support.waiting import PATIENCE
+from tests.support.waiting import PATIENCE, wait_until
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from httpx import Response
@@ -140,15 +143,37 @@ def test_the_service_ends_after_its_grace_although_prometheus_answers_nothing(tm
     assert '"finished": false' in log.read_text()
 
 
+def test_ctrl_c_in_the_first_cycle_of_top_ends_it_after_one_picture() -> None:
+    """It does not go on to the next cycle, a minute later, with the half picture on the screen."""
+    with recorded_cluster() as cluster, FaultyProxy(cluster.url) as proxy:
+        proxy.slow = "container_cpu_usage_seconds_total"
+        with interruptible("top", "--prometheus", proxy.url) as process:
+            wait_until(lambda: proxy.kept_waiting > 0, goal="the observations")
+            process.send_signal(signals.SIGINT)
+            proxy.mended()
+            output = process.communicate(timeout=60)
+    assert (process.returncode, "shop/web" in output[0]) == (130, True)
+
+
+@contextmanager
+def interruptible(*words: str) -> Iterator[subprocess.Popen[str]]:
+    """Run a command that takes Ctrl-C as on a terminal: a shell's background ignores it."""
+    before = signals.signal(signals.SIGINT, signals.default_int_handler)
+    command, pipe = [sys.executable, "-m", "forecaster", *words], subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as process:
+        signals.signal(signals.SIGINT, before)
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
 def test_ctrl_c_before_anything_is_known_ends_a_command_as_interrupted() -> None:
     """The command does not end as one that failed, with advice about a Prometheus that had no time to answer."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         silent.settimeout(PATIENCE)
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        command = [sys.executable, "-m", "forecaster", "once", "--prometheus", address]
-        before = signals.signal(signals.SIGINT, signals.default_int_handler)  # a shell's background ignores Ctrl-C
-        with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process, silent.accept()[0]:
-            signals.signal(signals.SIGINT, before)
+        with interruptible("once", "--prometheus", address) as process, silent.accept()[0]:
             process.send_signal(signals.SIGINT)
-            output = process.communicate(timeout=60)[1]
-    assert (process.returncode, output) == (130, "")
+            output = process.communicate(timeout=60)
+    assert (process.returncode, output) == (130, ("", ""))
