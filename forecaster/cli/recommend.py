@@ -152,7 +152,9 @@ def recommend(
         known = [advice for advice in advices if given.kind in {None, advice.id.kind}]
         write_values(known, selected, HelmFiles(paths, values or [], to), share or 0.0, prices)
     elif to is not None:
-        tell(f"{write_overlay(selected, to, base)} patches in {to}")
+        patches, stay = write_overlay(selected, advices, to, base)
+        before = f", {stay} of them as before: no other size is recommended" if stay else ""
+        tell(f"{patches} patches in {to}{before}")
     else:
         print_advice(selected, output, prices, findings=findings, joint=joint_advices)
     finished(shown)

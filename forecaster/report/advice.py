@@ -341,15 +341,28 @@ def _cluster_clause(joint: JointAdvice) -> str:
 # Patches.
 
 
-def write_overlay(advices: Sequence[Advice], folder: Path, base: str) -> int:
-    """A kustomize overlay in `folder`; how many patches it has. Raises OSError."""
+def write_overlay(advices: Sequence[Advice], known: Sequence[Advice], folder: Path, base: str) -> tuple[int, int]:
+    """Write a kustomize overlay; return how many patches it has, and how many of an earlier run stay. Raises OSError.
+
+    A patch of a `known` workload stays until another one replaces it: its size fits by then, and left out it goes back.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     writable = writable_advices(advices)
     for advice in writable:
         (folder / file_name(advice)).write_text(yaml.safe_dump(patch(advice), sort_keys=False), encoding="utf-8")
-    text = yaml.safe_dump(kustomization(writable, base), sort_keys=False)
+    before = patches_of(folder / "kustomization.yaml") - {file_name(advice) for advice in writable}
+    stay = [advice for advice in known if file_name(advice) in before and not advice.made_by]
+    text = yaml.safe_dump(kustomization([*writable, *stay], base), sort_keys=False)
     (folder / "kustomization.yaml").write_text(text, encoding="utf-8")
-    return len(writable)
+    return len(writable) + len(stay), len(stay)
+
+
+def patches_of(overlay: Path) -> set[str]:
+    """Return the files of the patches that an overlay has; none where there is no overlay of ours."""
+    try:
+        return {str(stated["path"]) for stated in yaml.safe_load(overlay.read_text(encoding="utf-8"))["patches"]}
+    except (OSError, ValueError, KeyError, TypeError, yaml.YAMLError):
+        return set()
 
 
 def writable_advices(advices: Sequence[Advice]) -> list[Advice]:

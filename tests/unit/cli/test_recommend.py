@@ -135,6 +135,20 @@ class TestCommand:
         assert "belong together" in run("recommend", "--demo", "-o", "kustomize", code=2).output
         assert "belong together" in run("recommend", "--demo", "--to", "overlay", code=2).output
 
+    @pytest.mark.parametrize("again", [("--config", "fits.yaml"), ("--refused",)], ids=["fits", "not selected"])
+    def test_a_patch_stays_in_the_overlay_while_no_other_size_is_recommended(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, again: tuple[str, ...]
+    ) -> None:
+        """An applied size fits at the next run; a patch that is left out would take that size back."""
+        monkeypatch.chdir(tmp_path)
+        (tmp_path / "fits.yaml").write_text("policy: {vertical: {min_memory: 2Gi}}", encoding="utf-8")
+        command = ("recommend", "--demo", "data/reports", "-o", "kustomize", "--to", "over")
+        assert run(*command).stderr == "1 patches in over\n"
+        second = run(*command, *again)
+        overlay = yaml.safe_load((tmp_path / "over" / "kustomization.yaml").read_text())
+        assert overlay["patches"] == [{"path": "data.deployment.reports.yaml"}]
+        assert second.stderr == "1 patches in over, 1 of them as before: no other size is recommended\n"
+
     def test_a_namespace_that_there_is_not_is_answered_with_the_nearest(self) -> None:
         refused = run("recommend", "--demo", "-n", "shp", code=1).exception
         assert "did you mean shop?" in str(refused)
@@ -300,7 +314,7 @@ class TestAdvice:
 
     def test_an_overlay_builds_on_its_base(self, reports: list[Advice], tmp_path: Path) -> None:
         folder = tmp_path / "overlay"
-        assert write_overlay(reports, folder, "../app") == 1
+        assert write_overlay(reports, reports, folder, "../app") == (1, 0)
         overlay = yaml.safe_load((folder / "kustomization.yaml").read_text())
         assert overlay["resources"] == ["../app"]
         assert [(folder / patch["path"]).exists() for patch in overlay["patches"]] == [True]
