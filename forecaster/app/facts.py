@@ -1,4 +1,4 @@
-"""Facts of single workloads, served over a local socket to the process that replays them for the dashboard."""
+"""Facts of single workloads over a local socket, to the processes that explain and replay them."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ import msgspec
 from forecaster.cycle.workload_facts import WorkloadFacts
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError, unexpected
+from forecaster.serving.options import FACTS_SECONDS_MAX
 
 if TYPE_CHECKING:
     from forecaster.app.telemetry import Log
@@ -24,8 +25,6 @@ SOCKET = "facts.socket"
 """Socket in the state directory: an account that may read the history there may ask here."""
 MAX_PATH = 100
 """Longest path of a socket; the system limits it a little above."""
-FACTS_SECONDS_MAX = 2.0
-"""Seconds for a question and its answer, which comes from another process of this pod."""
 MAX_QUESTION_BYTES = 4096
 """Bytes of a question: three names."""
 
@@ -93,11 +92,11 @@ class FactsServer:
 def tell_facts(
     serving: ServingSettings, known: Callable[[WorkloadId], bytes], directory: Path, log: Log, parts: ExitStack
 ) -> None:
-    """Start the server of facts for the replaying process, if there is one; `parts` stops it.
+    """Start the server of facts where there is a serving process; `parts` stops it.
 
     A failure to start is a line in the log: everything else continues.
     """
-    if not (serving.enabled and serving.dashboard):
+    if not serving.enabled:
         return
     facts = FactsServer(known, directory, lambda fault: log.warning("what_if_failed", error=fault))
     try:
@@ -114,9 +113,7 @@ def requested_facts(path: str, id_: WorkloadId) -> WorkloadFacts | None:
     Raises:
         OSError: it does not answer.
     """
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
-        asking.settimeout(FACTS_SECONDS_MAX)
-        asking.connect(path)
-        asking.sendall(msgspec.json.encode(id_) + b"\n")
-        answer = asking.makefile("rb").read()
+    from forecaster.serving.workloads import encoded_facts_of  # noqa: PLC0415  the computing process asks nobody
+
+    answer = encoded_facts_of(path, id_)
     return msgspec.msgpack.decode(answer, type=WorkloadFacts) if answer else None

@@ -96,7 +96,7 @@ def serving_options(
         dashboard=given.dashboard,
         replicas=replicas,
         new_pods=new_pods,
-        facts=facts if given.dashboard else "",
+        facts=facts,
         report=report if given.dashboard else "",
         zone=given.holidays.zone,
         countries=given.holidays.countries,

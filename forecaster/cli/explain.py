@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from forecaster.domain.window import Window
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.forecasting.peaks import Paths
-    from forecaster.hpa.spec import HpaSpec
+    from forecaster.hpa.behavior import Behavior
     from forecaster.publish.decided import DecidedRows
     from forecaster.publish.publisher import OfferedCycle
     from forecaster.report.recommendations import ExplanationDocument
@@ -182,14 +182,10 @@ class Explanations:
         policy = self.cycle.policies.of(id_)
         offer = self._offers.offer(place, readers)
         offered = values_for(offer, recommendation.targets, recommendation.at, policy.horizontal.demand_signal)
-        own, origins = _live_facts(self.cycle, target)
-        following = [
-            *next_sync(target, recommendation, offered, own),
-            *origins,
-            *_policy_origins(self.cycle.policies, id_),
-        ]
+        stated, origins = _live_facts(self.cycle, target)
+        following = next_sync(target, recommendation, offered, policy.mode, *stated)
         sizes = [*self.vpas(id_), *self.prove(target, recommendation), *self.joints.get(id_, ())]
-        return [*_recommended_only(recommendation, policy.mode), *following, *sizes]
+        return [*following, *origins, *_policy_origins(self.cycle.policies, id_), *sizes]
 
     @cached_property
     def _places(self) -> Mapping[WorkloadId, int]:
@@ -206,14 +202,14 @@ class Explanations:
         return offered_cycle(self.outcome.report.at, decided, policies)
 
 
-def _live_facts(cycle: Cycle, workload: Workload) -> tuple[HpaSpec | None, list[str]]:
-    """Return the HPA as it is now, and the source of each fact; empty where the API server is disabled."""
+def _live_facts(cycle: Cycle, workload: Workload) -> tuple[tuple[int, Behavior | None] | tuple[()], list[str]]:
+    """Return minimum and behavior of the HPA as it is now, and the source of each fact; empty without an API server."""
     from forecaster.sources.live_source import LiveSource
 
     if not isinstance(cycle.source, LiveSource):
-        return None, []
-    scalers = cycle.source.live.scalers(workload.id) if workload.autoscaler else []
-    return scalers[0][1].spec if scalers else None, cycle.source.origins(workload.id)
+        return (), []
+    specs = [hpa.spec for _, hpa in cycle.source.live.scalers(workload.id)] if workload.autoscaler else []
+    return (specs[0].bounds.min_replicas, specs[0].behavior) if specs else (), cycle.source.origins(workload.id)
 
 
 def _policy_origins(policies: Policies, id_: WorkloadId) -> list[str]:
@@ -222,18 +218,6 @@ def _policy_origins(policies: Policies, id_: WorkloadId) -> list[str]:
 
     refused = [f"Policy: {layer.origin} is left out: {why}." for layer, why in policies.refused(id_)]
     return [*origin_sentences(leaf_origins(policies.effective_layers(id_))), *refused]
-
-
-def _recommended_only(recommendation: Recommendation, mode: str) -> list[str]:
-    """Say why the HPA cannot know the recommendation and so will not follow it; in mode floor its minimum does."""
-    from forecaster.domain.decision import Reason
-    from forecaster.domain.published import own_metric
-
-    follows = mode == "floor" or any(own_metric(target.metric) for target in recommendation.targets)
-    if not recommendation.autoscaler or follows or recommendation.replicas.reason is not Reason.FORECAST:
-        return []
-    alone = f"HPA {recommendation.autoscaler} reads no metric of ours and goes by measured demand alone"
-    return [f"This is a recommendation: {alone}; docs/integrate.md lets it read the forecast."]
 
 
 def with_changes(policies: Policies, changed: Sequence[str], workload: str = "*") -> Policies:

@@ -77,6 +77,8 @@ class WorkloadFacts(msgspec.Struct, frozen=True):
     """Deploys and OOM kills as they were noticed."""
     behavior: Behavior | None = None
     """Behavior of its HPA; None: the default one, or not known."""
+    least: int | None = None
+    """Minimum of its HPA as it is now, with our floor; None is not known."""
 
 
 def facts_of(cycle: Cycle, id_: WorkloadId) -> WorkloadFacts | None:
@@ -101,7 +103,8 @@ def _facts(cycle: Cycle, workload: Workload, series: dict[str, EncodedSeries]) -
     observed, stated = cycle.decider.observed, cycle.policies.stated(workload.id)
     watch = observed.lead_times.watches.get(workload.id, UNWATCHED)
     policy = with_observed(stated, watch.bucket, observed.capacities.filled.get(workload.id) or {})
-    gate = observed.gates.read(workload.id)
+    gate, hpas = observed.gates.read(workload.id), cycle.benefit.scalers(workload.id) if cycle.benefit else ()
+    own = hpas[0][1].spec if len(hpas) == 1 else None
     return WorkloadFacts(
         workload=workload,
         policy=policy.model_dump(mode="json", exclude_defaults=True),
@@ -113,7 +116,8 @@ def _facts(cycle: Cycle, workload: Workload, series: dict[str, EncodedSeries]) -
         forecaster=gate.forecaster.value,
         series=series,
         containers=list(_containers(cycle, workload.id)),
-        behavior=cycle.benefit.assumed([workload.id]).behaviors.get(workload.id) if cycle.benefit else None,
+        behavior=own.behavior if own else None,
+        least=own.bounds.min_replicas if own else None,
         news=[(change.at, change.text) for change in cycle.containers.news if change.id.workload == workload.id],
     )
 

@@ -10,11 +10,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from forecaster.domain.decision import Reason
 from forecaster.domain.published import own_metric
 from forecaster.domain.workload import NO_RESOURCES, Autoscaler, Resources, Target, TargetType, Workload
-from forecaster.horizontal.numbers import milli
 from forecaster.hpa.cautions import counts_out_of_reach
 from forecaster.hpa.explain import explain
+from forecaster.hpa.numbers import milli
 from forecaster.hpa.observation import observe_totals
 from forecaster.hpa.reconcile import reconcile
 from forecaster.hpa.spec import SHIPPED, CrossVersionObjectReference, HpaMetricTarget, HpaSpec, MetricSpec, tolerance_of
@@ -33,18 +34,40 @@ def next_sync(
     workload: Workload,
     recommendation: Recommendation,
     offered: Mapping[str, float],
-    own: HpaSpec | None = None,
+    mode: str,
+    least: int | None = None,
+    behavior: Behavior | None = None,
 ) -> list[str]:
-    """Return sentences; empty for a workload without an HPA. `own` is the HPA as it is now, if known: with our floor.
+    """Return sentences; empty for a workload without an HPA.
 
     The HPA reads its metrics itself, so if one of them is not measured here its action is not known. `offered` are our
-    values that it reads, by its own names for them.
+    values that it reads, by its own names for them, in this mode of the policy. `least` is the minimum of the HPA as it
+    is now, with our floor, and `behavior` what it states; None where that is not known.
     """
     hpa = workload.autoscaler
     if hpa is None or not hpa.targets:
         return []
-    behavior, totals = own.behavior if own else None, _totals(hpa, recommendation, offered)
-    lost = _lost(hpa, recommendation, behavior)
+    return [*_unread(hpa, recommendation, mode), *_next(workload, hpa, recommendation, offered, least, behavior)]
+
+
+def _unread(hpa: Autoscaler, recommendation: Recommendation, mode: str) -> list[str]:
+    """Say why the HPA cannot know the recommendation and so will not follow it; in mode floor its minimum does."""
+    follows = mode == "floor" or any(own_metric(target.metric) for target in hpa.targets)
+    if follows or recommendation.replicas.reason is not Reason.FORECAST:
+        return []
+    alone = f"HPA {hpa.name} reads no metric of ours and goes by measured demand alone"
+    return [f"This is a recommendation: {alone}; docs/integrate.md lets it read the forecast."]
+
+
+def _next(
+    workload: Workload,
+    hpa: Autoscaler,
+    recommendation: Recommendation,
+    offered: Mapping[str, float],
+    least: int | None,
+    behavior: Behavior | None,
+) -> list[str]:
+    totals, lost = _totals(hpa, recommendation, offered), _lost(hpa, recommendation, behavior)
     views = zip(hpa.targets, recommendation.signals, strict=False)  # a hold of the whole cycle lists none
     partly = [target.metric for target, view in views if view.partly and not own_metric(target.metric)]
     unread = [target.metric for target in hpa.targets if target.metric not in totals]
@@ -59,8 +82,8 @@ def next_sync(
         mixed = " and ".join(f"container {name}" if name else "the pod" for name in sorted(containers))
         return [f"What HPA {hpa.name} does next is not known: it reads {mixed}.", *lost]
     stated = _stated(workload, containers.pop() if containers else "")
-    least = own.bounds.min_replicas if own else hpa.min_replicas
-    spec = replace(_spec(workload, hpa), min_replicas=least, behavior=behavior)
+    bounded = hpa.min_replicas if least is None else least
+    spec = replace(_spec(workload, hpa), min_replicas=bounded, behavior=behavior)
     requests, at = _requests(stated), recommendation.at
     look = observe_totals(spec, workload.replicas, totals, requests, at, ready=workload.ready_replicas)
     next_step = explain(spec, look, UNSEEN, reconcile(spec, look, UNSEEN, at), at)

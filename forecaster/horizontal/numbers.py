@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from forecaster.hpa.numbers import MAX_INT32, MIN_INT32
+from forecaster.hpa.numbers import MAX_INT32, MIN_INT32, milli
 
 Counts: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
@@ -17,14 +16,6 @@ Codes: TypeAlias = NDArray[np.int8]
 
 _ROUNDING, _DOUBT = 5e-7, 1e-9
 """`milli` rounds to six decimals before it rounds up: less than half of the last of them is nothing."""
-
-
-def milli(amount: float) -> int:
-    """Convert an amount to integer milli-units, rounded away from zero (HPA rules §2).
-
-    The inner rounding takes back what the multiplication adds: 1.001 cores are 1001 m and not 1002 m.
-    """
-    return math.ceil(round(amount * 1000, 6))
 
 
 def millis(amounts: Floats) -> Counts:

@@ -16,9 +16,9 @@ from forecaster.domain.policy_numbers import as_number, policy_numbers, stated_n
 from forecaster.domain.workload import Workload
 from forecaster.horizontal.inputs import USUAL, PolicyColumns, Rules, TargetColumns
 from forecaster.horizontal.lead_time import lead_time
-from forecaster.horizontal.numbers import Counts, Floats, milli
+from forecaster.horizontal.numbers import Counts, Floats
 from forecaster.horizontal.targets import PodTarget, UtilizationTarget, full_pod, kind_of, targets_of, usable
-from forecaster.hpa.numbers import MAX_INT32
+from forecaster.hpa.numbers import MAX_INT32, milli
 
 COUNT_COLUMNS = frozenset({"min_replicas", "max_replicas", "own_max_replicas"})
 """Columns of whole numbers."""

@@ -28,6 +28,14 @@ def wrap_int32(value: int) -> int:
     return (value - MIN_INT32 & (2**32 - 1)) + MIN_INT32
 
 
+def milli(amount: float) -> int:
+    """Convert an amount to integer milli-units, rounded away from zero (HPA rules §2).
+
+    The inner rounding takes back what the multiplication adds: 1.001 cores are 1001 m and not 1002 m.
+    """
+    return ceil(round(amount * 1000, 6))
+
+
 def truncated_quotient(dividend: int, divisor: int) -> int:
     """Division of 64-bit integers toward zero; Python's `//` would floor. The divisor is not zero."""
     quotient = dividend // divisor

@@ -38,7 +38,7 @@ from forecaster.serving.secured import SecureListening
 from forecaster.serving.server import HttpServer
 from forecaster.serving.weekly_report import WeeklyReport
 from forecaster.serving.what_if import WhatIfProcess
-from forecaster.serving.workloads import Workloads
+from forecaster.serving.workloads import Explanations, Workloads
 
 if TYPE_CHECKING:
     import socket
@@ -131,12 +131,14 @@ def create_app(
     what_if: WhatIfProcess | None = None,
     report: WeeklyReport | None = None,
     calendar: Mapping[str, object] | None = None,
+    facts: str = "",
     admission: NewPodAdmission | None = None,
 ) -> FrontApplication:
     """Return the application on top of a reader; with a secure listener it answers authorized callers only.
 
     A table is stale after `stale_after`; when that is None, after three of its own intervals. With `pictures` there is
-    a dashboard, with `replicas` others may copy what is served, with `admission` new pods are sized on the secure port.
+    a dashboard, with `replicas` others may copy what is served, with `facts` the next step of an HPA is explained, with
+    `admission` new pods are sized on the secure port.
     """
     metrics = metrics or ServingMetrics(reader, clock, stale_after)
 
@@ -147,12 +149,15 @@ def create_app(
     api = RecommendationPages(reader, clock, stale_after, secured.fault if secured else str)
     integrations = IntegrationPages(reader, clock, stale_after)
     writing = secured.writing if secured else None
-    controls = what_if, writing, lambda: metrics.parent.follows, report, calendar
+    explanations = Explanations(facts, lambda: metrics.parent.follows)
+    controls = what_if, writing, lambda: metrics.parent.follows, report, calendar, explanations
     dashboard = Dashboard(api.table, reader, pictures, clock, stale_after, *controls) if pictures else None
     shown = [*(dashboard.routes() if dashboard else ()), *(report.routes() if report else ())]
     further = [*shown, *(replicas.routes() if replicas else ())]
     beside = partial(_lifespan, reader, secured, dashboard)
-    pages = _pages(api, Workloads(api), [*integrations.routes(), *further], metrics, lambda _app: beside())
+    pages = _pages(
+        api, Workloads(api, explanations), [*integrations.routes(), *further], metrics, lambda _app: beside()
+    )
     metrics_api = MetricsApi(served)
     if secured is None:
         return FrontApplication(metrics_api, pages, metrics.count)
@@ -212,8 +217,9 @@ async def healthz(_request: Request) -> Response:
 
 
 def _beside(options: ServingOptions) -> dict[str, Any]:
-    """Return the parts of the dashboard beside the table."""
+    """Return the parts of pages beside the table."""
     return {
+        "facts": options.facts,
         "what_if": WhatIfProcess(options.facts) if options.facts else None,
         "calendar": {"zone": options.zone, "countries": options.countries},
         "report": WeeklyReport(options.report) if options.report else None,

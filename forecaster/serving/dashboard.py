@@ -11,7 +11,7 @@ import base64
 import gzip
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import wraps
 from http import HTTPStatus
@@ -25,7 +25,6 @@ from starlette.routing import Route
 
 from forecaster.domain.decision import Reason
 from forecaster.horizontal.codes import REASONS
-from forecaster.horizontal.explain import explanation
 from forecaster.publish.beside import BenefitView, VpasOfWorkload, benefit_of_workload, vpas_of_workload
 from forecaster.publish.decision_history import AccuracyView, DecisionChange  # noqa: TC001  msgspec resolves them, too
 from forecaster.publish.values import NotNamed
@@ -35,7 +34,7 @@ from forecaster.serving.fleet import fleet_view
 from forecaster.serving.pause import Writing, WritingView, pause_request
 from forecaster.serving.rest import ProblemError, missing
 from forecaster.serving.what_if import WhatIfProcess, changes_of, past_of
-from forecaster.serving.workloads import SignalForecastView, signal_forecast_view
+from forecaster.serving.workloads import Explanations, SignalForecastView, signal_forecast_view
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -165,6 +164,7 @@ class Dashboard:
     report: WeeklyReport | None = None
     calendar: Mapping[str, object] | None = None
     """Time zone, and countries whose holidays are marked."""
+    explanations: Explanations = field(default_factory=Explanations)
 
     def __post_init__(self) -> None:
         self._files = {
@@ -270,7 +270,7 @@ class Dashboard:
             WorkloadPage(
                 published_at=now,
                 recommendation=view,
-                lines=explanation(table.recommendation(entry)),
+                lines=await self.explanations.lines(table, entry),
                 outlooks=[signal_forecast_view(signal, paths.get(signal.signal), now) for signal in view.signals],
                 decisions=past.decisions,
                 accuracy=past.accuracy,

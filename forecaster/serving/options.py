@@ -14,6 +14,8 @@ BACKLOG = 2048
 PORT_MAX = 65535
 WRITTEN, NOT_WRITTEN = b"w", b"f"
 """Messages of the computing process about each table, over the standard input of the serving one."""
+FACTS_SECONDS_MAX = 2.0
+"""Seconds for a question to the computing process about a workload, and its answer."""
 LEADS, FOLLOWS = b"l", b"s"
 """State of a replica among others: whether it computes, or copies what another one has computed."""
 

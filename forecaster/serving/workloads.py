@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
+import socket
+from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from forecaster.domain.published import REPLICAS
+from forecaster.domain.workload import Workload, WorkloadId  # noqa: TC001  msgspec resolves them
+from forecaster.errors import unexpected
 from forecaster.horizontal.explain import explanation
+from forecaster.hpa.behavior import Behavior  # noqa: TC001  msgspec resolves it
 from forecaster.publish.decision_history import AccuracyView, DecisionChange  # noqa: TC001  msgspec resolves them, too
-from forecaster.publish.values import NotNamed, OfferedValue
+from forecaster.publish.record import MODE_CODES
+from forecaster.publish.values import NotNamed, OfferedValue, values_for
 from forecaster.publish.views import PathView, QuantileView, SignalItem, path_view
 from forecaster.serving.answers import MetricRequest, NotThere, TableAge, answer, entry_of
+from forecaster.serving.options import FACTS_SECONDS_MAX
 from forecaster.serving.rest import RecommendationPages, json_response, missing, parameters_of
+from forecaster.serving.what_if import CallerLimit
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
+    from forecaster.domain.decision import Recommendation
     from forecaster.domain.forecast import StepForecast
     from forecaster.publish.reader import PublishedTable, TableEntry
 
@@ -55,7 +66,7 @@ class WorkloadDecisions(TableAge, frozen=True, kw_only=True):
 
 
 class WorkloadExplanation(TableAge, frozen=True, kw_only=True):
-    """Lines from top to bottom: measurements, forecasts, every clamp, the number and its reason."""
+    """Lines from top to bottom: measurements, forecasts, every clamp, the number and why, what the HPA does next."""
 
     lines: list[str]
 
@@ -91,11 +102,82 @@ class MetricValueView(msgspec.Struct, frozen=True):
     replicas: OfferedReplicas
 
 
+class HpaFacts(msgspec.Struct, frozen=True):
+    """Facts of the computing process about a workload, from which the next sync of its HPA follows."""
+
+    workload: Workload
+    policy: dict[str, Any]
+    behavior: Behavior | None = None
+    least: int | None = None
+
+
+def encoded_facts_of(path: str, id_: WorkloadId) -> bytes:
+    """Ask the computing process at this socket for its facts about a workload; empty where it has none.
+
+    Raises:
+        OSError: it does not answer.
+    """
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asking:
+        asking.settimeout(FACTS_SECONDS_MAX)
+        asking.connect(path)
+        asking.sendall(msgspec.json.encode(id_) + b"\n")
+        return asking.makefile("rb").read()
+
+
+class Explanations:
+    """Explains rows of the table: the record in sentences, and what the HPA does next.
+
+    Its bounds, its behavior and the requests of its pods are facts of the computing process, whose socket is `facts`;
+    without one nothing is said of the next step. Where this replica `follows` another, they are those of a time when it
+    computed itself. One question is asked at a time, as often as one reader may ask: a cycle must not wait for readers.
+    """
+
+    def __init__(self, facts: str = "", follows: Callable[[], bool] = lambda: False) -> None:
+        self._facts, self._follows = facts, follows
+        self._turn, self.limit = asyncio.Lock(), CallerLimit()
+
+    async def lines(self, table: PublishedTable, entry: TableEntry) -> list[str]:
+        """Return the lines as `forecaster explain` prints them."""
+        record = table.recommendation(entry)
+        lines = explanation(record)
+        if not self._facts or not record.autoscaler:
+            return lines
+        if self._follows():
+            following = _not_known(record, "only the replica that computes can say")
+        elif not self.limit.allows(""):
+            following = _not_known(record, "too many ask; ask again in a moment")
+        else:
+            async with self._turn:
+                following = await asyncio.to_thread(self._next, table, entry, record)
+        return [*lines, *(f"  {line}" for line in following)]
+
+    def _next(self, table: PublishedTable, entry: TableEntry, record: Recommendation) -> list[str]:
+        from forecaster.horizontal.hpa_next import next_sync  # noqa: PLC0415  no start waits for it
+
+        facts: HpaFacts | None = None
+        with suppress(OSError, msgspec.MsgspecError):
+            encoded = encoded_facts_of(self._facts, record.id)
+            facts = msgspec.msgpack.decode(encoded, type=HpaFacts) if encoded else None
+        if facts is None or facts.workload.replicas != record.replicas_now:
+            return _not_known(record, "the computing process is busy or gone")
+        hpa, mode = facts.workload.autoscaler, MODE_CODES[table.columns["mode"][0][entry.row]]
+        reads = facts.policy.get("horizontal", {}).get("demand_signal", "")
+        offered = values_for(table.published(entry), hpa.targets if hpa else (), record.at, reads)
+        try:
+            return next_sync(facts.workload, record, offered, mode, facts.least, facts.behavior)
+        except Exception as error:  # noqa: BLE001  the boundary of a sentence: the record itself is explained
+            return _not_known(record, unexpected(error))
+
+
+def _not_known(record: Recommendation, why: str) -> list[str]:
+    return [f"What HPA {record.autoscaler} does next is not known: {why}."]
+
+
 class Workloads:
     """The handlers; they share the table and its age with `pages`."""
 
-    def __init__(self, pages: RecommendationPages) -> None:
-        self._pages = pages
+    def __init__(self, pages: RecommendationPages, explanations: Explanations) -> None:
+        self._pages, self._explanations = pages, explanations
 
     async def forecasts(self, request: Request) -> Response:
         """Quantiles of every signal over the window that a decision can still reach, and step by step."""
@@ -112,7 +194,7 @@ class Workloads:
     async def explanation(self, request: Request) -> Response:
         """The recommendation in sentences."""
         table, entry = self._entry(request)
-        lines = explanation(table.recommendation(entry))
+        lines = await self._explanations.lines(table, entry)
         return json_response(WorkloadExplanation(*self._pages.age(table), lines=lines))
 
     async def accuracy(self, request: Request) -> Response:

@@ -1,4 +1,5 @@
 """One run alone, call by call: the measure of the replay on arrays.
+from forecaster.hpa.numbers import milli
 
 Pods are values, the HPA is `forecaster.hpa`, and decisions are those of a table of one row, from facts that the
 service would have: so a replay on arrays is held to the scalar HPA digit by digit, and its decisions to the service's.
@@ -19,11 +20,11 @@ from forecaster.domain.window import HOUR, MINUTE
 from forecaster.forecasting.peaks import HIGH, LOW, MEDIAN
 from forecaster.horizontal.gate_states import Gate, GateState
 from forecaster.horizontal.lead_time import lead_time
-from forecaster.horizontal.numbers import milli
 from forecaster.horizontal.state import State
 from forecaster.horizontal.targets import AmountTarget, UtilizationTarget, targets_of, usable
 from forecaster.hpa.behavior import PastRecommendation, PastRecommendations, ScaleEvents, record_scale_event
 from forecaster.hpa.limits import ReplicaBounds, limit
+from forecaster.hpa.numbers import milli
 from forecaster.hpa.proposals import (
     NO_SHARE,
     NoRecommendation,

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from forecaster.horizontal.codes import UNKNOWN
 from forecaster.horizontal.inputs import Kind
-from forecaster.horizontal.numbers import Band, ceil_counts, milli, millis, truncated
+from forecaster.horizontal.numbers import Band, ceil_counts, millis, truncated
 from forecaster.horizontal.proposals import ReadyPods, combined, proposal
-from forecaster.hpa.numbers import MAX_INT64, ceil_to_int32, truncated_quotient
+from forecaster.hpa.numbers import MAX_INT64, ceil_to_int32, milli, truncated_quotient
 from forecaster.hpa.proposals import (
     MetricProposal,
     NoRecommendation,

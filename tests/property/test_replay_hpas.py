@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecaster.domain.signal import CPU, REQUESTS
-from forecaster.horizontal.numbers import milli
 from forecaster.horizontal.targets import AmountTarget, PodTarget, UtilizationTarget, kind_of
 from forecaster.horizontal.terms import UNREADABLE_TERMS, target_columns, target_numbers
 from forecaster.hpa.limits import ReplicaBounds
+from forecaster.hpa.numbers import milli
 from forecaster.hpa.observation import Observation, ScaleSubresource
 from forecaster.hpa.pods import HpaPod, PodContainer, ReadyCondition
 from forecaster.hpa.proposals import Unmeasured

@@ -142,7 +142,9 @@ def test_usage_request_and_arithmetic_are_explained(stage: Callable[[str], Cycle
     assert view.measured == pytest.approx(0.9, rel=0.01)
     assert view.target == "60 % of 500m a pod"
     (web,) = on_app.cycle.source.inventory(recommendation.at).workloads
-    assert "90 % of requested cpu in use / 60 % × 2 pods = 3 pods" in next_sync(web, recommendation, {})[0]
+    assert "90 % of requested cpu in use / 60 % × 2 pods = 3 pods" in "".join(
+        next_sync(web, recommendation, {}, "observe")
+    )
     assert any("cpu_container" in line and "60 % of 500m" in line for line in explanation(recommendation))
 
 

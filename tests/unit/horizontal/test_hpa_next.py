@@ -34,7 +34,8 @@ def next_sync(
 ) -> list[str]:
     """Sentences about the HPA's next step with the values that this recommendation offers."""
     offer = offer_of(record, Policy.model_validate({"mode": mode}))
-    return hpa_next.next_sync(workload, record, values_for(offer, record.targets, record.at), own)
+    stated = (own.bounds.min_replicas, own.behavior) if own else ()
+    return hpa_next.next_sync(workload, record, values_for(offer, record.targets, record.at), mode, *stated)
 
 
 def test_pods_that_are_starting_take_their_share_as_the_hpa_counts_them() -> None:

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from forecaster.domain.signal import CPU, REQUESTS
-from forecaster.horizontal.numbers import Band, milli, millis
+from forecaster.horizontal.numbers import Band, millis
 from forecaster.horizontal.proposals import ReadyPods, proposal
 from forecaster.horizontal.targets import AmountTarget, UtilizationTarget, kind_of
+from forecaster.hpa.numbers import milli
 
 HALF_CORE = UtilizationTarget(CPU, 50, 1.0)
 QUARTER_CORE = AmountTarget(CPU, 0.25)
