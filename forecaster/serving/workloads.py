@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from forecaster.domain.published import REPLICAS
-from forecaster.domain.workload import Workload, WorkloadId  # noqa: TC001  msgspec resolves them
+from forecaster.domain.workload import Workload, WorkloadId
 from forecaster.errors import unexpected
 from forecaster.horizontal.explain import explanation
 from forecaster.hpa.behavior import Behavior  # noqa: TC001  msgspec resolves it
