@@ -144,7 +144,7 @@ def test_the_service_ends_after_its_grace_although_prometheus_answers_nothing(tm
 
 
 def test_ctrl_c_in_the_first_cycle_of_top_ends_it_after_one_picture() -> None:
-    """It does not go on to the next cycle, a minute later, with the half picture on the screen."""
+    """Without the mend the next cycle began a minute later, with half a picture on the screen."""
     with recorded_cluster() as cluster, FaultyProxy(cluster.url) as proxy:
         proxy.slow = "container_cpu_usage_seconds_total"
         with interruptible("top", "--prometheus", proxy.url) as process:
