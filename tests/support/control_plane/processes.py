@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 PR_SET_PDEATHSIG = 1
 STOP_SECONDS = 5.0
+RARELY_COLLECTED = {"GOGC": "400"}
+"""Programs in Go may take more memory and collect it less often: a fifth less CPU of an API server."""
 _libc = ctypes.CDLL(None)
 
 
@@ -42,7 +44,7 @@ class Programs:
                 stdout=log,
                 stderr=log,
                 cwd=self._folder,
-                env={**os.environ, **(environment or {})},
+                env={**RARELY_COLLECTED, **os.environ, **(environment or {})},
                 start_new_session=True,  # Ctrl-C is for pytest, which stops us in order
                 preexec_fn=_end_with_parent,  # noqa: PLW1509  one system call, looked up beforehand
             )
