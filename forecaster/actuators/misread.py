@@ -60,18 +60,15 @@ class HpaWarnings:
     def _warn(self, key: tuple[str, str], misread: Misread, now: datetime) -> str:
         """Send one Event; return the failure. Its namespace may be terminating, or have a full quota."""
         self.warned_at[key] = now
+        hpa, hour = misread.hpa, now.timestamp() // EVENT_INTERVAL.total_seconds()
+        involved = marks.InvolvedObject(hpa.namespace, hpa.name, hpa.uid, "autoscaling/v2", "HorizontalPodAutoscaler")
+        identity = f"{hpa.uid} {misread.why} {hour:.0f}"  # two replicas send the same Event
         try:
-            marks.create_event(self.client, warning_of(misread, now))
+            event = marks.event(involved, identity, MISREAD, misread.why[: marks.MESSAGE_MAX], now)
+            marks.create_event(self.client, event)
         except UnreachableError:
             self.warned_at[key] = now - EVENT_INTERVAL  # in the next cycle again, after those that have waited longer
             raise
         except ApiError as error:
             return f"Event beside HPA {misread.hpa.namespace}/{misread.hpa.name} not written: {error}"
         return ""
-
-
-def warning_of(misread: Misread, at: datetime) -> marks.EventObject:
-    """Return the Event about an HPA, a fault and an hour: two replicas send the same Event."""
-    hpa, hour = misread.hpa, at.timestamp() // EVENT_INTERVAL.total_seconds()
-    involved = marks.InvolvedObject(hpa.namespace, hpa.name, hpa.uid, "autoscaling/v2", "HorizontalPodAutoscaler")
-    return marks.event(involved, f"{hpa.uid} {misread.why} {hour:.0f}", MISREAD, misread.why[: marks.MESSAGE_MAX], at)

@@ -341,7 +341,8 @@ class WriteQueue:
 
     def _sent(self, cluster: WrittenCluster[W], write: W) -> None:
         """Send a write, again where only fields of the object's own controller have changed, as they often do."""
-        self._check_conflict(write)
+        if new := self.conflict(write.subject.workload):
+            raise ApiError(f"since this cycle began, {new}; the next cycle decides anew", HTTPStatus.CONFLICT)
         try:
             cluster.write(write)
         except ApiError as error:
@@ -351,11 +352,6 @@ class WriteQueue:
             if again is None or not self.fence.valid():
                 raise
             cluster.write(again)
-
-    def _check_conflict(self, write: ClusterWrite) -> None:
-        """Raises ApiError, 409, where something else has come that the write was not decided by."""
-        if new := self.conflict(write.subject.workload):
-            raise ApiError(f"since this cycle began, {new}; the next cycle decides anew", HTTPStatus.CONFLICT)
 
     def _left(self, writes: Sequence[ClusterWrite], *, leads: bool | None = None) -> list[str]:
         """A line for writes that wait; none where another replica leads and carries them out."""

@@ -366,7 +366,16 @@ def watched_autoscalers(live: LiveCluster | None) -> list[LiveAutoscaler] | None
     hpas = live.autoscalers() if live else None
     if hpas is None:
         return None
-    return [autoscaler_of(hpa.meta, hpa.scaled, hpa.spec.bounds, hpa.current) for hpa in hpas]
+    return [
+        autoscaler_of(
+            hpa.meta,
+            hpa.scaled,
+            hpa.spec.bounds,
+            hpa.current,
+            hpa.spec.behavior.scale_up.select_policy if hpa.spec.behavior else "",
+        )
+        for hpa in hpas
+    ]
 
 
 def released_objects(

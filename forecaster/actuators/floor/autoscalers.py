@@ -39,6 +39,7 @@ class HpaSpecFields(Wire, frozen=True):
     scale_target_ref: TargetReference = TargetReference()
     min_replicas: int = 1
     max_replicas: int = 1
+    behavior: dict[str, Any] | None = None
 
 
 class ApplyPatch(MergePatch, frozen=True):
@@ -157,13 +158,14 @@ def listed_autoscaler(hpa: HorizontalPodAutoscaler) -> LiveAutoscaler:
     """An HPA of a list."""
     meta, spec = hpa.metadata, decoder_of(HpaSpecFields).decode(hpa.spec)
     target = scaled_workload(meta.namespace, spec.scale_target_ref.kind, spec.scale_target_ref.name)
-    return autoscaler_of(meta, target, ReplicaBounds(spec.min_replicas, spec.max_replicas), hpa.status.current_replicas)
+    bounds, scale_up = ReplicaBounds(spec.min_replicas, spec.max_replicas), (spec.behavior or {}).get("scaleUp") or {}
+    return autoscaler_of(meta, target, bounds, hpa.status.current_replicas, scale_up.get("selectPolicy", ""))
 
 
 def autoscaler_of(
-    meta: HorizontalPodAutoscalerMeta, target: WorkloadId, bounds: ReplicaBounds, replicas: int
+    meta: HorizontalPodAutoscalerMeta, target: WorkloadId, bounds: ReplicaBounds, replicas: int, scale_up: str = ""
 ) -> LiveAutoscaler:
-    """Reduce an HPA to the parts that floors need."""
+    """Reduce an HPA to the parts that floors need; `scale_up` is the select policy of its behavior."""
     (floor, fault), (mode, misread) = _floor(meta.annotations), _mode(meta.annotations)
     writers, controller = meta.writers(), meta.controller()
     if not fault and floor is None and writers == {MANAGER} and meta.labels.get(LABEL) not in {RESTORED, BACKED_OFF}:
@@ -179,6 +181,7 @@ def autoscaler_of(
         replicas=replicas,
         writers=writers,
         controller=f"{controller.kind} {controller.name}" if controller else "",
+        scale_up_disabled=scale_up == "Disabled",
         deleted=meta.deletion_timestamp is not None,
         mode=mode,
         misread=misread,

@@ -75,6 +75,10 @@ def _unfit(hpa: LiveAutoscaler, autoscalers: int, *, floored: bool) -> WriteRefu
         return WriteRefusal(hpa, RefusalReason.OWNED, f"{hpa}: {hpa.scaler} scales its target; state its minimum there")
     if hpa.controller:
         return WriteRefusal(hpa, RefusalReason.OWNED, f"{hpa} is made from {hpa.controller}; state its minimum there")
+    if hpa.scale_up_disabled:
+        return WriteRefusal(
+            hpa, RefusalReason.OWNED, f"{hpa}: its behavior disables scaling up; minReplicas is left alone"
+        )
     if autoscalers > 1:
         return WriteRefusal(
             hpa, RefusalReason.AMBIGUOUS, f"{hpa}: {autoscalers} HPAs scale {hpa.target}; remove all but one"

@@ -41,6 +41,8 @@ class LiveAutoscaler:
     """KIND NAME of the object that this HPA is made from; empty where it has none."""
     scaler: str = ""
     """Other controllers that scale the target, in words, read in this cycle; empty where there are none."""
+    scale_up_disabled: bool = False
+    """Whether its `behavior` has `selectPolicy: Disabled` for scaling up, which `minReplicas` would get past."""
     deleted: bool = False
     mode: Mode | None = None
     """Mode stated by its annotation."""

@@ -19,8 +19,10 @@ from forecaster.actuators.floor.autoscalers import (
     floor_event,
     listed_autoscaler,
 )
-from forecaster.actuators.floor.values import LiveAutoscaler, Write, WrittenFloor
+from forecaster.actuators.floor.plan import floor_plan
+from forecaster.actuators.floor.values import FloorOffer, LiveAutoscaler, Write, WrittenFloor
 from forecaster.actuators.marks import LONG_AGO
+from forecaster.actuators.settings import FloorSettings
 from forecaster.actuators.writes import Change
 from forecaster.domain.workload import WorkloadId
 from tests.support.autoscalers import live_hpa
@@ -32,8 +34,11 @@ def fields(manager: str, *names: str, subresource: str = "") -> dict[str, Any]:
     return {"manager": manager, "operation": "Apply", "subresource": subresource, "fieldsV1": {"f:spec": spec}}
 
 
-def read(*managed: dict[str, Any], annotations: dict[str, str] | None = None, **metadata: Any) -> LiveAutoscaler:
+def read(
+    *managed: dict[str, Any], annotations: dict[str, str] | None = None, scale_up: str = "Max", **metadata: Any
+) -> LiveAutoscaler:
     """Read an HPA of web with minReplicas 7, these managedFields, annotations and metadata."""
+    behavior = {"scaleUp": {"selectPolicy": scale_up}}
     document = {
         "metadata": {
             "name": "web-hpa",
@@ -44,10 +49,26 @@ def read(*managed: dict[str, Any], annotations: dict[str, str] | None = None, **
             "managedFields": list(managed) or [fields("kubectl", "minReplicas")],
             **metadata,
         },
-        "spec": {"minReplicas": 7, "maxReplicas": 20, "scaleTargetRef": {"kind": "Deployment", "name": "web"}},
+        "spec": {
+            "minReplicas": 7,
+            "maxReplicas": 20,
+            "scaleTargetRef": {"kind": "Deployment", "name": "web"},
+            "behavior": behavior,
+        },
         "status": {"currentReplicas": 4},
     }
     return listed_autoscaler(msgspec.json.decode(msgspec.json.encode(document), type=HorizontalPodAutoscaler))
+
+
+def test_an_hpa_that_must_never_scale_up_gets_no_floor() -> None:
+    """The controller obeys `minReplicas` whatever `behavior` says, so that a floor would scale up what must not."""
+    plans = [
+        floor_plan([hpa], {hpa.target: FloorOffer(12)}, lambda _: True, {}, NOON, FloorSettings(enabled=True))
+        for hpa in (read(), read(scale_up="Disabled"))
+    ]
+    assert [write.min_replicas for plan in plans for write in plan.writes] == [12]
+    (refusal,) = (refusal for plan in plans for refusal in plan.refusals)
+    assert refusal.message == "HPA shop/web-hpa: its behavior disables scaling up; minReplicas is left alone"
 
 
 RAISED = {BEFORE: "2", EXPIRES: "2026-03-01T12:15:00Z"}

@@ -259,6 +259,7 @@ class TestAutoscalers:
 
     def test_a_watched_hpa_has_the_facts_of_a_listed_one(self) -> None:
         document = hpa(external("queue", "30"))
+        document["spec"]["behavior"] = {"scaleUp": {"selectPolicy": "Disabled"}}
         document["metadata"] |= {
             "uid": "1",
             "labels": {LABEL: "raised"},
@@ -271,6 +272,7 @@ class TestAutoscalers:
         assert watched == listed_autoscaler(listed)
         assert watched.floor == WrittenFloor(2, NOW + timedelta(minutes=15))
         assert (watched.other_writers, watched.controller) == ("argocd", "ScaledObject web")
+        assert watched.scale_up_disabled
 
     @pytest.mark.parametrize("later", [AGED_SECONDS + 1.0, -3600.0], ids=["for long", "and the clock went back"])
     def test_while_the_watch_is_away_they_are_not_known(self, later: float) -> None:
