@@ -213,7 +213,7 @@ class FittedRule(Generic[Learned]):
     def _unspoken_reasons(self, history: Panel, steps: int) -> list[str]:
         """Return the reasons why the rule has no forecast for any of these series."""
         reach = self.rule.reach(history) if isinstance(self.rule, KnowsReach) else steps
-        why = _too_short(history, self.rule.name)
+        why = _no_forecast(history, self.rule.name)
         if 0 < reach < steps:
             far, most = spoken(steps * history.step), spoken(reach * history.step)
             why = [f"{self.rule.name} looks {most} ahead, not {far}; the last value is held"] * len(history)
@@ -247,9 +247,9 @@ def _alive(history: Panel) -> npt.NDArray[np.bool_]:
     return bins_silent(history.values) <= allowed
 
 
-def _too_short(history: Panel, name: str) -> list[str]:
+def _no_forecast(history: Panel, name: str) -> list[str]:
     bins = bins_seen(history.values).tolist()
-    return [f"{spoken(n * history.step)} of history is too short for {name}; the last value is held" for n in bins]
+    return [f"{spoken(n * history.step)} of history gives {name} no forecast; the last value is held" for n in bins]
 
 
 def _silence(history: Panel) -> list[str]:

@@ -77,10 +77,11 @@ def test_demand_that_is_silent_for_hours_is_carried_forward_and_not_called_0(nam
     np.testing.assert_allclose([*path.ravel(), *peak.ravel()], 100.0, rtol=0.1)
 
 
-def test_a_short_series_is_held_and_says_so() -> None:
+def test_a_series_without_a_forecast_is_held_and_says_so() -> None:
+    """A model that answers NaN has a reason that is true, too: its history need not be short."""
     answer = SeasonalNaive().fit(daily_waves(1).last(3 * HOUR)).forecast(2, (0.5,))
     assert answer.provenance.models == ("last-value",)
-    assert answer.provenance.reasons == ("3 h of history is too short for seasonal-naive-day; the last value is held",)
+    assert answer.provenance.reasons == ("3 h of history gives seasonal-naive-day no forecast; the last value is held",)
 
 
 def test_no_forecast_rises_above_three_times_everything_seen() -> None:
