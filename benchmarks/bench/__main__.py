@@ -83,8 +83,8 @@ def month_part(run: Run) -> Iterator[Table]:
 
 
 def demo_table(outcome: Mapping[str, Any]) -> Table:
-    """A line a strategy, on all workloads of the demo together; the HPA spends as much at a lower target."""
-    columns = ("strategy", "unserved demand", "minutes short", "pod-hours", "changes", "unserved, HPA at that cost = 1")
+    """A line a strategy, on all workloads of the demo together; the HPA spends as much at one lower target for all."""
+    columns = ("strategy", "unserved demand", "minutes short", "pod-hours", "changes", "unserved, of one target = 1")
     table = Table("The demo: half a day of recorded load", columns)
     points = sorted(
         (point["account"]["pod_hours"], point["account"]["missing_share"])

@@ -243,7 +243,7 @@ def _documents(path: Path) -> list[Any]:
         text = sys.stdin.read() if str(path) == "-" else path.read_text(encoding="utf-8")
         return [document for document in yaml.safe_load_all(_manifests(text)) if document is not None]
     except OSError as error:
-        raise InputError(f"{path}: {error.strerror}") from error
+        raise ConfigError("command line", [Fault("FILE", str(path), error.strerror or "")]) from error
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         message = str(error).replace('in "<unicode string>", ', "in ")
         raise InputError(f"{_named(path)} is no YAML: {message}") from error

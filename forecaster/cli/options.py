@@ -48,7 +48,8 @@ PrometheusUrl = Annotated[
     str | None, typer.Option("--prometheus", metavar="URL", help="Address of Prometheus; overrides the file.")
 ]
 ConfigFile = Annotated[
-    Path | None, typer.Option("--config", metavar="FILE", help="Settings and policies, or a folder of such files.")
+    Path | None,
+    typer.Option("--config", metavar="FILE", exists=True, help="Settings and policies, or a folder of such files."),
 ]
 Namespace = Annotated[
     str | None,

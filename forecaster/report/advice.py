@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import yaml
 
 from forecaster.domain.amounts import UNKNOWN_AMOUNT, cores, counted, listed, memory
+from forecaster.errors import StoreError
 from forecaster.report.advice_view import changes, document, flat, totals
 from forecaster.report.formats import AdviceOutput, Output
 from forecaster.report.printed import (
@@ -342,18 +343,21 @@ def _cluster_clause(joint: JointAdvice) -> str:
 
 
 def write_overlay(advices: Sequence[Advice], known: Sequence[Advice], folder: Path, base: str) -> tuple[int, int]:
-    """Write a kustomize overlay; return how many patches it has, and how many of an earlier run stay. Raises OSError.
+    """Write an overlay; return how many patches it has, and how many of an earlier run stay. Raises StoreError.
 
     A patch of a `known` workload stays until another one replaces it: its size fits by then, and left out it goes back.
     """
-    folder.mkdir(parents=True, exist_ok=True)
     writable = writable_advices(advices)
-    for advice in writable:
-        (folder / file_name(advice)).write_text(yaml.safe_dump(patch(advice), sort_keys=False), encoding="utf-8")
     before = patches_of(folder / "kustomization.yaml") - {file_name(advice) for advice in writable}
     stay = [advice for advice in known if file_name(advice) in before and not advice.made_by]
-    text = yaml.safe_dump(kustomization([*writable, *stay], base), sort_keys=False)
-    (folder / "kustomization.yaml").write_text(text, encoding="utf-8")
+    documents = {file_name(advice): patch(advice) for advice in writable}
+    documents["kustomization.yaml"] = kustomization([*writable, *stay], base)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        for name, written in documents.items():
+            (folder / name).write_text(yaml.safe_dump(written, sort_keys=False), encoding="utf-8")
+    except OSError as error:
+        raise StoreError(f"--to {folder}: {error.strerror}; it has a part of the overlay") from error
     return len(writable) + len(stay), len(stay)
 
 

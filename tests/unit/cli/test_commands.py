@@ -306,8 +306,7 @@ class TestMistakes:
         assert "did you mean publish?" in errors
         assert "did you mean in-place?" in errors
         missing = terminal.types_exactly("settings", "--config", str(tmp_path / "none.yaml"))
-        assert missing.code == 1
-        assert missing.err.rstrip().endswith("none.yaml: there is no such file")
+        assert "none.yaml' does not exist" in missing.err
 
     def test_a_prometheus_that_does_not_answer_names_the_doctor(self, terminal: Terminal) -> None:
         printed = terminal.types_exactly(
@@ -430,12 +429,20 @@ class TestFaults:
             ("diff", *both, "--at", "25:99"),
             ("diff", *both[1:], "none"),
             ("explain", "web", "--set", "lead"),
+            ("doctor", "--config", "none.yaml"),
+            ("hpa", "explain", "none.yaml"),
         ):
-            assert terminal.types_exactly(*words, "--prometheus", terminal.url).code == 2
+            where = () if "hpa" in words else ("--prometheus", terminal.url)
+            assert terminal.types_exactly(*words, *where).code == 2
 
-    def test_an_address_that_is_none_is_a_message(self, terminal: Terminal) -> None:
-        printed = terminal.types_exactly("once", "--prometheus", "prometheus:9090")
-        assert printed.code == 1
+    @pytest.mark.parametrize("config", [(), ("--config",)], ids=["alone", "beside a file without a fault"])
+    def test_an_address_that_is_none_is_a_fault_of_the_command_line(
+        self, terminal: Terminal, config: tuple[str, ...]
+    ) -> None:
+        file = [str(terminal.config)] if config else []
+        printed = terminal.types_exactly("once", *config, *file, "--prometheus", "prometheus:9090")
+        assert printed.code == 2
+        assert "command line:" in printed.err
         assert "prometheus.url" in printed.err
 
     def test_an_unknown_format_is_refused_with_the_known_ones(self, terminal: Terminal) -> None:

@@ -18,6 +18,7 @@ from forecaster.cli.catalogue import schema_of
 from forecaster.cli.recommend import filtered
 from forecaster.cli.snapshot import CycleSnapshot, take_demo_snapshot
 from forecaster.domain.workload import Prices
+from forecaster.errors import StoreError
 from forecaster.report.advice import joint_line, print_advice, write_overlay
 from forecaster.report.formats import AdviceOutput, NodesOutput
 from forecaster.report.nodes import print_nodes
@@ -27,6 +28,7 @@ from forecaster.vertical.cluster_rules.pod import Container, Pod
 from forecaster.vertical.sizing.joint import ResourceCosts
 from tests.support import objects as given
 from tests.support.cluster_rules import block
+from tests.support.full_disk import full_disk
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -318,6 +320,10 @@ class TestAdvice:
         overlay = yaml.safe_load((folder / "kustomization.yaml").read_text())
         assert overlay["resources"] == ["../app"]
         assert [(folder / patch["path"]).exists() for patch in overlay["patches"]] == [True]
+
+    def test_a_full_disk_names_the_overlay(self, reports: list[Advice], tmp_path: Path) -> None:
+        with full_disk(after=100), pytest.raises(StoreError, match=rf"{tmp_path}: File too large; .* a part"):
+            write_overlay(reports, reports, tmp_path, "../app")
 
     def test_in_place_the_running_pods_are_checked(self, look: CycleSnapshot) -> None:
         advices = look.advices({}, compare=False, terms=ApplyTerms(in_place=True))
