@@ -70,23 +70,17 @@ class OpenApi:
 
 def _operations() -> dict[str, dict[str, Any]]:
     listed = [_in_query(*parameter) for parameter in LIST_PARAMETERS.items()]
+    single = [_in_path("namespace"), _in_path("name"), _in_query("kind", TEXT)]
     path = [_in_path("namespace"), _in_path("kind"), _in_path("name")]
+    number = [*path, _in_path("metric", list(METRICS)), _in_query("signal", TEXT)]
     return {
         "/api/v1/recommendations": _operation("Recommendations, page by page", RecommendationPage, listed),
-        "/api/v1/recommendations/{namespace}/{name}": _operation(
-            "One recommendation",
-            SingleRecommendation,
-            [_in_path("namespace"), _in_path("name"), _in_query("kind", TEXT)],
-        ),
+        "/api/v1/recommendations/{namespace}/{name}": _operation("One recommendation", SingleRecommendation, single),
         f"{WORKLOAD}/forecasts": _operation("Quantiles of every signal over the window ahead", WorkloadForecasts, path),
         f"{WORKLOAD}/decisions": _operation("The last changes of the recommended count", WorkloadDecisions, path),
         f"{WORKLOAD}/explanation": _operation("The recommendation in sentences", WorkloadExplanation, path),
         f"{WORKLOAD}/accuracy": _operation("How its forecasts turned out", WorkloadAccuracy, path),
-        f"{WORKLOAD}/metrics/{{metric}}/forecast": _operation(
-            "One number as an HPA reads it",
-            MetricValueView,
-            [*path, _in_path("metric", list(METRICS)), _in_query("signal", TEXT)],
-        ),
+        f"{WORKLOAD}/metrics/{{metric}}/forecast": _operation("One number as an HPA reads it", MetricValueView, number),
     }
 
 

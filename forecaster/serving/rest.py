@@ -98,10 +98,9 @@ LIMIT = 500
 LIMIT_MAX = 5000
 TEXT = {"type": "string"}
 LIST_PARAMETERS: dict[str, dict[str, Any]] = {
-    **dict.fromkeys(FILTERS, TEXT),
+    **dict.fromkeys((*FILTERS, "continue"), TEXT),
     "verdict": {**TEXT, "enum": list(VERDICTS)},
     "limit": {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT},
-    "continue": TEXT,
 }
 """JSON Schema of each parameter of a list."""
 Key = tuple[str, str, str]
