@@ -3,7 +3,7 @@
 Recorded demands, each on two Deployments with the same HPA, on a real control plane with the real HPA controller; half
 of the HPAs are given `forecaster.dev/mode: floor`. Then once more with Helm: some of the demands are those of two more
 Deployments without an HPA; one is scaled, of the other the pods are resized. `./dev test --long` plays a hundred of
-them, any other run forty. `-s` shows what became of them.
+them, any other run the twenty of forty that rise most. `-s` shows what became of them.
 """
 
 from __future__ import annotations
