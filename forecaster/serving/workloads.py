@@ -111,6 +111,9 @@ class HpaFacts(msgspec.Struct, frozen=True):
     least: int | None = None
 
 
+_facts = msgspec.msgpack.Decoder(HpaFacts)  # made here: threads that each make one at once may end the process
+
+
 def encoded_facts_of(path: str, id_: WorkloadId) -> bytes:
     """Ask the computing process at this socket for its facts about a workload; empty where it has none.
 
@@ -157,7 +160,7 @@ class Explanations:
         facts: HpaFacts | None = None
         with suppress(OSError, msgspec.MsgspecError):
             encoded = encoded_facts_of(self._facts, record.id)
-            facts = msgspec.msgpack.decode(encoded, type=HpaFacts) if encoded else None
+            facts = _facts.decode(encoded) if encoded else None
         if facts is None or facts.workload.replicas != record.replicas_now:
             return _not_known(record, "the computing process is busy or gone")
         hpa, mode = facts.workload.autoscaler, MODE_CODES[table.columns["mode"][0][entry.row]]
