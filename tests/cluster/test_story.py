@@ -245,7 +245,7 @@ def story(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
 
 
 def rising(demand: NDArray[np.float64], begins: int, count: int) -> NDArray[np.float64]:
-    """As many of the demands [pair, minute] as are played: those that rise most in the hour from its beginning on."""
+    """Return the demands [pair, minute] that are played: those that rise most in the hour from its beginning on."""
     rise = demand[:, begins : begins + HOUR].max(axis=1) - demand[:, begins]
     return demand[np.sort(np.argsort(-rise)[:count])]
 
