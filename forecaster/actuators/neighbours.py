@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
+from forecaster.domain.workload import WorkloadId
+from forecaster.kube.client import ApiClient
+from forecaster.kube.collection import Key
+from forecaster.kube.watch import Followed
 from forecaster.resources.neighbours import HPAS, SCALED_OBJECTS, VPAS, Neighbours, neighbours_of
-
-if TYPE_CHECKING:
-    from forecaster.domain.workload import WorkloadId
-    from forecaster.kube.client import ApiClient
-    from forecaster.kube.collection import Key
-    from forecaster.kube.watch import Followed
 
 NeighboursAt: TypeAlias = "Callable[[datetime], Neighbours]"
 """Return the other autoscalers at the instant of a cycle. Raises ApiError where nothing answers."""

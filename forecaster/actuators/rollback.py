@@ -10,18 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import Annotated, TypeAlias
 
 import msgspec
 
+from forecaster.actuators.settings import LimitSettings
 from forecaster.domain.amounts import duration_text
 from forecaster.domain.event import YEARS
+from forecaster.domain.workload import WorkloadId
 from forecaster.hpa.numbers import MAX_INT32
 from forecaster.kube.objects import NOT_READ
-
-if TYPE_CHECKING:
-    from forecaster.actuators.settings import LimitSettings
-    from forecaster.domain.workload import WorkloadId
 
 
 class Health(msgspec.Struct, frozen=True, omit_defaults=True):

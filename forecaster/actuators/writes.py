@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, Self, TypeVar
+from typing import Any, NamedTuple, Protocol, Self, TypeVar
 
-if TYPE_CHECKING:
-    from forecaster.actuators.limits import Move
-    from forecaster.domain.workload import WorkloadId
+from forecaster.actuators.limits import Move
+from forecaster.domain.workload import WorkloadId
 
 MANAGER = "forecaster"
 """The field manager of everything that is written."""

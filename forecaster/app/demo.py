@@ -10,7 +10,7 @@ from datetime import datetime, timedelta
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from forecaster import __version__
 from forecaster.app.child import ServingProcess
@@ -20,9 +20,13 @@ from forecaster.app.outlets import refused
 from forecaster.app.traces import REQUESTS_METRIC, of_recording
 from forecaster.config.settings import Settings, parse
 from forecaster.cycle.benefit import LiveBenefit
+from forecaster.cycle.run import Cycle, Outcome
 from forecaster.cycle.workload_facts import encoded_facts
 from forecaster.domain.decision import Recommendation, Scale
+from forecaster.domain.policies import Policies
+from forecaster.domain.report import CycleReport
 from forecaster.domain.window import MINUTE
+from forecaster.domain.workload import WorkloadId
 from forecaster.forecasting.peaks import Paths
 from forecaster.publish.beside import BENEFIT_KEY
 from forecaster.publish.health import HealthHistory, settings_in_force
@@ -32,6 +36,7 @@ from forecaster.publish.table import pictures_path
 from forecaster.publish.table_file import TableFile
 from forecaster.replay.account import Run
 from forecaster.replay.assumptions import Assumptions
+from forecaster.replay.comparison import Comparison
 from forecaster.replay.engine import NO_FLOOR, SimulatedWorkload, Simulation
 from forecaster.replay.realised import DecidedCount, outcome_of
 from forecaster.replay.setup import Setup, setup_of
@@ -40,15 +45,8 @@ from forecaster.serving.options import Address, ServingOptions
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.recorded import RecordedFleet, Recording, load_recording
 
-if TYPE_CHECKING:
-    from forecaster.cycle.run import Cycle, Outcome
-    from forecaster.domain.policies import Policies
-    from forecaster.domain.report import CycleReport
-    from forecaster.domain.workload import WorkloadId
-    from forecaster.replay.comparison import Comparison
-
-    Simulated = Mapping[WorkloadId, SimulatedWorkload]
-    Setups = Mapping[WorkloadId, Setup]
+Simulated = Mapping[WorkloadId, SimulatedWorkload]
+Setups = Mapping[WorkloadId, Setup]
 
 DEMO_HISTORY = timedelta(days=11)
 """History before the play begins: beyond the span that trained the shipped prior."""

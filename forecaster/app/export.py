@@ -5,24 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
 
 from forecaster import __version__
 from forecaster.app.serve import database_address
+from forecaster.config.settings import Settings
+from forecaster.domain.decision import Recommendation
+from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
 from forecaster.publish.record import verdict_of
 from forecaster.publish.views import recommendation_view
+from forecaster.replay.traces import Traces
 from forecaster.sources.bundle import FORMAT, Bundle, Manifest
 from forecaster.store.ledger import SqlLedger
-
-if TYPE_CHECKING:
-    from forecaster.config.settings import Settings
-    from forecaster.domain.decision import Recommendation
-    from forecaster.domain.workload import WorkloadId
-    from forecaster.replay.traces import Traces
 
 PORTABLE = ("history", "signals", "cycle", "forecast", "floor", "scale", "resize", "policy", "overrides")
 """The sections of the settings that decisions depend on, or other sections; the rest holds addresses and secrets."""

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from forecaster.actuators.rollback import Health
+from forecaster.actuators.writes import AuditLog
+from forecaster.domain.policies import Policies
 from forecaster.domain.signal import Signal
+from forecaster.domain.workload import WorkloadId
 from forecaster.errors import SourceError
+from forecaster.ports import Source
+from forecaster.sources.live import LiveCluster
+from forecaster.sources.live_objects import LivePod
 from forecaster.sources.queries import ERROR_SIGNAL_PREFIX
-
-if TYPE_CHECKING:
-    from forecaster.actuators.writes import AuditLog
-    from forecaster.domain.policies import Policies
-    from forecaster.domain.workload import WorkloadId
-    from forecaster.ports import Source
-    from forecaster.sources.live import LiveCluster
-    from forecaster.sources.live_objects import LivePod
 
 BLINK_SECONDS = 60.0
 """A pod that is not ready for less has failed a probe; it still counts."""

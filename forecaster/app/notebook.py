@@ -7,7 +7,6 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 import yaml
@@ -19,16 +18,14 @@ from forecaster.config.settings import load as load_settings
 from forecaster.domain.signal import BUILT_IN, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Block, last_multiple
 from forecaster.errors import UnknownName
+from forecaster.replay.traces import Traces
 from forecaster.sources import factory
 from forecaster.sources.bundle import SUFFIX, Bundle, read_bundle
 from forecaster.sources.exported import table_of, workload_named
+from forecaster.sources.queries import Queries
 from forecaster.sources.recorded import load_recording
+from forecaster.sources.settings import PrometheusSettings
 from models import Panel, PanelError
-
-if TYPE_CHECKING:
-    from forecaster.replay.traces import Traces
-    from forecaster.sources.queries import Queries
-    from forecaster.sources.settings import PrometheusSettings
 
 
 def load(

@@ -5,18 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from forecaster.actuators.marks import MESSAGE_MAX, EventKind, InvolvedObject, create_event, event, instant_text
+from forecaster.actuators.writes import AuditLog
 from forecaster.app.compose import watched_kubeconfig
+from forecaster.config.settings import Settings
 from forecaster.errors import ForecasterError
 from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source
 from forecaster.kube.lease import REQUEST_SECONDS
-
-if TYPE_CHECKING:
-    from forecaster.actuators.writes import AuditLog
-    from forecaster.config.settings import Settings
 
 SETTINGS_REFUSED = EventKind("SettingsRefused", warns=True)
 SETTINGS_TAKEN_OVER = EventKind("SettingsTakenOver")

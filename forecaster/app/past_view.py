@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
-from forecaster.cycle.workload_facts import ContainerRecord, WorkloadFacts  # noqa: TC001  msgspec resolves them
+from forecaster.cycle.workload_facts import ContainerRecord, WorkloadFacts
+from forecaster.domain.signal import Signal
 from forecaster.domain.window import FIVE_MINUTES, HOUR, MINUTE
+from forecaster.horizontal.numbers import Floats
+from forecaster.replay.account import RunResult
 from forecaster.replay.look_back import (
     LOOK_BACK_LENGTH,
     MINUTES_A_POINT,
     HourOfForecasts,
+    PastForecast,
     Span,
     by_hour,
     event_spans,
@@ -22,14 +25,8 @@ from forecaster.replay.look_back import (
     past_forecast,
     unknown_spans,
 )
+from forecaster.replay.what_if import WhatIf, WhatIfFacts
 from models import Calendar
-
-if TYPE_CHECKING:
-    from forecaster.domain.signal import Signal
-    from forecaster.horizontal.numbers import Floats
-    from forecaster.replay.account import RunResult
-    from forecaster.replay.look_back import PastForecast
-    from forecaster.replay.what_if import WhatIf, WhatIfFacts
 
 PAST_DIGITS = 4
 NO_HOLIDAYS = Calendar()

@@ -15,7 +15,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -26,20 +26,18 @@ from threadpoolctl import threadpool_limits
 
 from forecaster.app.facts import requested_facts
 from forecaster.app.past_view import PastView, past_view
+from forecaster.cycle.workload_facts import EncodedSeries, WorkloadFacts
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import Signal, Signals
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.domain.workload import WorkloadId
 from forecaster.horizontal.gate_states import Gate, GateForecaster, GateState
+from forecaster.replay.account import RunResult
 from forecaster.replay.setup import Setup
 from forecaster.replay.sliders import LEADS, NO_CHANGE, PolicyChange, Slider, override_of, sliders_of, tried_names
 from forecaster.replay.traces import Traces
 from forecaster.replay.what_if import WhatIf, WhatIfFacts, settings_of
 from models import Calendar
-
-if TYPE_CHECKING:
-    from forecaster.cycle.workload_facts import EncodedSeries, WorkloadFacts
-    from forecaster.replay.account import RunResult
 
 NICE = 5
 MAX_LEAD_SECONDS = 3600.0

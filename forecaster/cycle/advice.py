@@ -4,25 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from forecaster.demand.capacity import per_pod
 from forecaster.demand.fresh import values_of
+from forecaster.domain.decision import Recommendation
 from forecaster.domain.signal import CPU, MEMORY, PODS
 from forecaster.domain.window import FIVE_MINUTES
 from forecaster.domain.workload import Resources, TargetType, Workload, WorkloadId
+from forecaster.ports import Histories
 from forecaster.vertical.admission.advice import Advice, advise
+from forecaster.vertical.admission.cluster import Cluster
 from forecaster.vertical.admission.context import ROLLED_OUT, ApplyTerms
 from forecaster.vertical.recommenders.baselines import KRR, VPA, krr, vpa
 from forecaster.vertical.recommenders.live_vpa import LIVE_VPA
-
-if TYPE_CHECKING:
-    from forecaster.domain.decision import Recommendation
-    from forecaster.ports import Histories
-    from forecaster.vertical.admission.cluster import Cluster
 
 
 @dataclass(frozen=True, slots=True, eq=False)

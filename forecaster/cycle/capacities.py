@@ -13,26 +13,23 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from forecaster.cycle.containers import Containers
 from forecaster.demand.capacity import LearnedCapacity, fullest, learned, rolled_out, settled
 from forecaster.demand.censored import CENSORED_SPAN, throttled
+from forecaster.domain.policies import Policies
 from forecaster.domain.policy import HorizontalPolicy, PodCapacity
 from forecaster.domain.signal import CPU, PODS, REQUESTS, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
 from forecaster.domain.workload import Workload, WorkloadId
 from forecaster.horizontal.targets import AmountTarget, PodTarget, Unusable, full_pod, stated_pod, targets_of
+from forecaster.ports import Histories
 
-if TYPE_CHECKING:
-    from forecaster.cycle.containers import Containers
-    from forecaster.domain.policies import Policies
-    from forecaster.ports import Histories
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 CAPACITY_ROUNDS = 50
 """Cycles over which the workloads of one reading are spread; a late one comes first in the next reading."""

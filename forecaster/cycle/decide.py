@@ -6,14 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property, lru_cache, partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from forecaster.cycle.forecasts import ColumnRequest, Columns, Forecasts, columns_of
 from forecaster.cycle.observed import Observed
+from forecaster.cycle.rows import RowGroup, Rows
 from forecaster.domain.decision import Hold, LeadTime, Reason, Resize
+from forecaster.domain.signal import Signal
+from forecaster.domain.workload import Spread, Workload, WorkloadId
 from forecaster.errors import unexpected
 from forecaster.horizontal.codes import IMPOSSIBLE, NONE, REASONS
 from forecaster.horizontal.columns import Names
@@ -25,15 +28,10 @@ from forecaster.horizontal.record import failure_words, outage_words, unmeasured
 from forecaster.horizontal.state import State
 from forecaster.hpa.numbers import MAX_INT32
 from forecaster.publish.decided import DecidedRows, Group, held_numbers, numbers_of
+from forecaster.publish.offer import DecidedColumns
 from forecaster.publish.record import encoded_lead_time
+from forecaster.vertical.sizing.containers import PodSizing
 from forecaster.vertical.sizing.pod import SizeCache
-
-if TYPE_CHECKING:
-    from forecaster.cycle.rows import RowGroup, Rows
-    from forecaster.domain.signal import Signal
-    from forecaster.domain.workload import Spread, Workload, WorkloadId
-    from forecaster.publish.offer import DecidedColumns
-    from forecaster.vertical.sizing.containers import PodSizing
 
 
 @dataclass(frozen=True, slots=True, eq=False)

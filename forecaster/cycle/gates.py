@@ -11,24 +11,22 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from forecaster.cycle.rows import Fleet
+from forecaster.cycle.targets import Targets
 from forecaster.demand.alignment import rows_among
 from forecaster.domain.decision import FORECAST_STATES
+from forecaster.domain.policies import Policies
 from forecaster.domain.window import MINUTE
+from forecaster.domain.workload import Workload, WorkloadId
 from forecaster.errors import unexpected
 from forecaster.horizontal.gate_states import FORECASTERS, Gate, Gates
+from forecaster.horizontal.numbers import Counts
+from forecaster.ports import Histories
 from forecaster.replay.judging import Case, PastDemand, Unjudged, cases_of, judged_gates
-
-if TYPE_CHECKING:
-    from forecaster.cycle.targets import Targets
-    from forecaster.domain.policies import Policies
-    from forecaster.domain.workload import Workload, WorkloadId
-    from forecaster.horizontal.numbers import Counts
-    from forecaster.ports import Histories
 
 NEW_JUDGED = 120
 """Workloads judged for the first time in one batch; after a start without state there are as many batches as fit."""

@@ -7,11 +7,14 @@ from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
+from forecaster.cycle.targets import Targets
 from forecaster.demand.latest import SPARE_ROWS
+from forecaster.domain.decision import LeadTime
+from forecaster.domain.policy import HorizontalPolicy
 from forecaster.domain.window import SECOND, StartedPod
 from forecaster.domain.workload import Workload, WorkloadId
 from forecaster.horizontal.lead_time import (
@@ -26,11 +29,6 @@ from forecaster.horizontal.lead_time import (
     observed,
     with_pods,
 )
-
-if TYPE_CHECKING:
-    from forecaster.cycle.targets import Targets
-    from forecaster.domain.decision import LeadTime
-    from forecaster.domain.policy import HorizontalPolicy
 
 UNWATCHED = ScaleUpWatch()
 NO_WORKLOAD = WorkloadId("", "", "")

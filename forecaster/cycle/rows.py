@@ -10,7 +10,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 from forecaster.cycle.targets import NOTHING_LOST
 from forecaster.demand.alignment import CachedRows, rows_among
 from forecaster.domain.clock import zones_beside_utc
+from forecaster.domain.policies import Policies
+from forecaster.domain.policy import Policy
+from forecaster.domain.signal import Signal
 from forecaster.domain.window import DAY
 from forecaster.domain.workload import Autoscaler, NamedContainer, Resources, Workload, WorkloadId
 from forecaster.errors import unexpected
@@ -25,6 +28,7 @@ from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.forecasting.peaks import LEVELS
 from forecaster.horizontal.columns import CodedTexts, Table
 from forecaster.horizontal.events import EventColumns
+from forecaster.horizontal.inputs import PolicyColumns, Rules, TargetColumns
 from forecaster.horizontal.lead_time import lead_time, peak_window
 from forecaster.horizontal.record import stated_row
 from forecaster.horizontal.targets import signals_of
@@ -32,14 +36,8 @@ from forecaster.horizontal.terms import UNREADABLE_TERMS, Terms, policy_columns,
 from forecaster.publish.record import encoded_stated
 from forecaster.publish.values import encoded_readers
 
-if TYPE_CHECKING:
-    from forecaster.domain.policies import Policies
-    from forecaster.domain.policy import Policy
-    from forecaster.domain.signal import Signal
-    from forecaster.horizontal.inputs import PolicyColumns, Rules, TargetColumns
-
-    Positions = NDArray[np.intp]
-    Places = NDArray[np.int64]
+Positions = NDArray[np.intp]
+Places = NDArray[np.int64]
 
 
 class Row(NamedTuple):

@@ -5,21 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from forecaster.cycle.forecasts import Forecasts
 from forecaster.demand.alignment import rows_among
+from forecaster.domain.policies import Policies
 from forecaster.domain.report import ForecastScore
+from forecaster.domain.signal import Signal
 from forecaster.domain.window import MINUTE, Window
 from forecaster.forecasting.peaks import LEVELS, MEDIAN, PeakForecasts, at_quantile
-
-if TYPE_CHECKING:
-    from forecaster.cycle.forecasts import Forecasts
-    from forecaster.domain.policies import Policies
-    from forecaster.domain.signal import Signal
-    from forecaster.ports import Histories
+from forecaster.ports import Histories
 
 SCORING_ROUNDS = 10
 """One in this number of a cycle's forecasts is scored, in turn: enough to judge, cheap to hold for hours and to store.

@@ -20,7 +20,7 @@ from forecaster.domain.policy import PodCapacity
 from forecaster.domain.signal import PODS, Signal
 from forecaster.domain.window import EPOCH, FIVE_MINUTES, MINUTE
 from forecaster.domain.workload import NO_RESOURCES, Resources, Workload, WorkloadId
-from forecaster.hpa.behavior import Behavior  # noqa: TC001  msgspec resolves it
+from forecaster.hpa.behavior import Behavior
 
 if TYPE_CHECKING:
     from forecaster.cycle.run import Cycle

@@ -5,21 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from forecaster.demand.alignment import rows_among
+from forecaster.demand.censored import ThrottledTime
+from forecaster.domain.signal import Signal
+from forecaster.domain.window import Window
+from forecaster.domain.workload import Workload, WorkloadId
 
-if TYPE_CHECKING:
-    from forecaster.domain.signal import Signal
-    from forecaster.domain.window import Window
-
-    Rows = slice | NDArray[np.intp]
-
-    from forecaster.demand.censored import ThrottledTime
-    from forecaster.domain.workload import Workload, WorkloadId
+Rows = slice | NDArray[np.intp]
 
 MIN_KNOWN = 3
 """Minutes of a five-minute point that must be known, so that a single scrape does not count for all."""

@@ -12,20 +12,17 @@ import re
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from forecaster.demand.fresh import FreshHistory
 from forecaster.domain.window import DAY
+from forecaster.domain.workload import WorkloadId
 from forecaster.forecasting.peaks import LEVELS, PeakForecasts, panel_of
 from forecaster.horizontal.columns import TextCodes
 from models import Lent, Prior, StepWindow, lent
 from models.donors import GROWN_DAYS, YOUNG_DAYS
-
-if TYPE_CHECKING:
-    from forecaster.demand.fresh import FreshHistory
-    from forecaster.domain.workload import WorkloadId
 
 ENDING = re.compile(r"(?:-(?>(?:v?\d+|[a-f\d]{8,10}|blue|canary|green|preview|primary|stable)(?=-|$)))+$")
 """Each part is read in one way only: two ways for each of two dozen parts would be millions for one name."""

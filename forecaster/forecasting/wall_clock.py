@@ -11,16 +11,13 @@ from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from forecaster.demand.fresh import FreshHistory
 from forecaster.domain.clock import clock_changes
-
-if TYPE_CHECKING:
-    from forecaster.demand.fresh import FreshHistory
-    from forecaster.domain.workload import WorkloadId
+from forecaster.domain.workload import WorkloadId
 
 
 def by_wall_clock(

@@ -7,7 +7,7 @@ or beyond counting is not known. Masked numbers are replaced by harmless ones; o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,11 +23,9 @@ from forecaster.horizontal.codes import (
     TARGET,
     UNREADABLE,
 )
+from forecaster.horizontal.inputs import Inputs, PolicyColumns, Rules, TargetColumns
+from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
 from forecaster.hpa.numbers import MAX_INT32
-
-if TYPE_CHECKING:
-    from forecaster.horizontal.inputs import Inputs, PolicyColumns, Rules, TargetColumns
-    from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
 
 
 class Checked(NamedTuple):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,12 +12,10 @@ from forecaster.domain.decision import Reason
 from forecaster.horizontal.checked import Checked, check
 from forecaster.horizontal.clamps import RECOMMENDATION, ClampContext, clamped, clamped_for_hpa, outage_hold
 from forecaster.horizontal.codes import INCOMPLETE, REASONS, STALE, UNKNOWN
+from forecaster.horizontal.inputs import Inputs
+from forecaster.horizontal.numbers import Codes, Counts, Flags
 from forecaster.horizontal.proposals import Proposals, combined, proposals_of
-
-if TYPE_CHECKING:
-    from forecaster.horizontal.inputs import Inputs
-    from forecaster.horizontal.numbers import Codes, Counts, Flags
-    from forecaster.horizontal.state import State
+from forecaster.horizontal.state import State
 
 REACTIVE, FORECAST, GATED, FALLBACK, NO_DATA, STALE_DATA, FROZEN, NO_TARGET, NO_PODS, NO_REPLICAS = (
     np.int8(code) for code in range(REASONS.index(Reason.NO_REPLICAS) + 1)

@@ -9,19 +9,17 @@ a pod without a sample does not occur: a total is what was measured of all ready
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from forecaster.demand.censored import BEYOND
+from forecaster.horizontal.checked import Checked
 from forecaster.horizontal.codes import UNKNOWN
+from forecaster.horizontal.inputs import Kind
 from forecaster.horizontal.newsvendor import cut_off, newsvendor_replicas
 from forecaster.horizontal.numbers import Band, Counts, Flags, Floats, ceil_counts, millis, truncated
 from forecaster.hpa.numbers import MAX_INT32, MIN_INT32
-
-if TYPE_CHECKING:
-    from forecaster.horizontal.checked import Checked
-    from forecaster.horizontal.inputs import Kind
 
 
 class ReadyPods(NamedTuple):

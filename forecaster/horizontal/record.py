@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from forecaster.domain.forecast import Measured, Unknown
+from forecaster.domain.policy import HorizontalPolicy
 from forecaster.domain.policy_numbers import stated_numbers
+from forecaster.domain.workload import Workload
 from forecaster.horizontal.clamps.outage_hold import Missing, cause_sentence, unseen_sentence
 from forecaster.horizontal.codes import CHECKED, EVENT, FIRST_NUMBER, IMPOSSIBLE, KNOWN, NONE, READY, REPLICAS
+from forecaster.horizontal.decide import Decisions
 from forecaster.horizontal.inputs import USUAL
 from forecaster.horizontal.row import NO_RULES, DecidedRow, DecidedTarget, RuleNumbers
 from forecaster.horizontal.targets import PodTarget, Unusable, stated_pod, targets_of
 from forecaster.horizontal.terms import UNREADABLE_TERMS, Terms
-
-if TYPE_CHECKING:
-    from forecaster.domain.policy import HorizontalPolicy
-    from forecaster.domain.workload import Workload
-    from forecaster.horizontal.decide import Decisions
 
 
 def unread_row(workload: Workload) -> DecidedRow:

@@ -9,16 +9,13 @@ from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from itertools import pairwise
 from math import isfinite
-from typing import TYPE_CHECKING
 
 from forecaster.domain.decision import Clamp, Hold, Reason, Recommendation, Resize, Scale, SignalView
+from forecaster.domain.workload import Resources, WorkloadId
 from forecaster.horizontal.clamps import CLAMPS, Step
 from forecaster.horizontal.clamps.outage_hold import unseen_sentence
 from forecaster.horizontal.codes import INCOMPLETE, KNOWN, SAMPLED, SCALED, UNKNOWN
-
-if TYPE_CHECKING:
-    from forecaster.domain.workload import Resources, WorkloadId
-    from forecaster.horizontal.row import DecidedRow, DecidedTarget
+from forecaster.horizontal.row import DecidedRow, DecidedTarget
 
 SPARE = [clamp.name for clamp in CLAMPS].index("spare") + 1
 """Position of the count after the spare pods among the one by measured demand and those after each clamp."""

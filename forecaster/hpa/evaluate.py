@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from forecaster.hpa.numbers import truncated_quotient, wrap_int64
 from forecaster.hpa.pods import Groups, HpaPod, group_pods, requests_by_pod, running_and_ready
@@ -27,9 +27,7 @@ from forecaster.hpa.samples import (
     external_shared_total,
     external_total,
 )
-
-if TYPE_CHECKING:
-    from forecaster.hpa.spec import Controller, MetricSpec
+from forecaster.hpa.spec import Controller, MetricSpec
 
 _USAGE = "an average utilization target nor an average value (usage) target"
 _AMOUNT = "a value target nor an average value target"

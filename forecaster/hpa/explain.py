@@ -7,21 +7,19 @@ from __future__ import annotations
 
 import math
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from forecaster.domain.amounts import counted
 from forecaster.domain.quantity import QuantityFormat, milli_quantity
 from forecaster.hpa.behavior import ScalingPolicy, ScalingRules, allowed_by_policy
 from forecaster.hpa.limits import Limited, growth_limit, windows
 from forecaster.hpa.observation import Observation, ScaleSubresource, total_of
+from forecaster.hpa.outcome import Pass
 from forecaster.hpa.proposals import CombinedProposal, MetricProposal, Unmeasured
+from forecaster.hpa.samples import Answer
 from forecaster.hpa.spec import SHIPPED, Controller, HpaSpec, MetricSpec, tolerance_of
 from forecaster.hpa.state import ConditionType, HpaState, find_condition
 from forecaster.hpa.wording import STABILIZATION
-
-if TYPE_CHECKING:
-    from forecaster.hpa.outcome import Pass
-    from forecaster.hpa.samples import Answer
 
 RESOURCE_SOURCES = frozenset({"Resource", "ContainerResource"})
 _CONDITIONS: tuple[ConditionType, ...] = ("AbleToScale", "ScalingActive", "ScalingLimited", "ScaledToZero")

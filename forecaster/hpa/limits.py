@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from forecaster.hpa import behavior as both_ways
 from forecaster.hpa.behavior import Behavior, PastRecommendations, ScaleEvents, record_recommendation
 from forecaster.hpa.numbers import truncate_to_int32
-
-if TYPE_CHECKING:
-    from forecaster.hpa.state import Clamp, Stabilization
+from forecaster.hpa.state import Clamp, Stabilization
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,15 +10,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from forecaster.hpa.pods import HpaPod, PodContainer, ReadyCondition, pod_request
 from forecaster.hpa.proposals import Unmeasured
 from forecaster.hpa.samples import Answer, ExternalValues, ObjectMetric, PodSample, SampledPods
-
-if TYPE_CHECKING:
-    from forecaster.hpa.selectors import Selector
-    from forecaster.hpa.spec import HpaSpec, MetricSpec
+from forecaster.hpa.selectors import Selector
+from forecaster.hpa.spec import HpaSpec, MetricSpec
 
 WRITE_ATTEMPTS = 5
 

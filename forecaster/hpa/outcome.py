@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 from forecaster.hpa import wording
 from forecaster.hpa.behavior import record_scale_event
+from forecaster.hpa.limits import Limited
+from forecaster.hpa.observation import Observation, ScaleSubresource
 from forecaster.hpa.proposals import CombinedProposal, MetricProposal, Unmeasured
+from forecaster.hpa.spec import Controller, HpaSpec
 from forecaster.hpa.state import Conditions, HpaState, MetricStatus, find_condition, with_condition, without_condition
 from forecaster.hpa.wording import Action, ErrorKind, HpaEvent
-
-if TYPE_CHECKING:
-    from forecaster.hpa.limits import Limited
-    from forecaster.hpa.observation import Observation, ScaleSubresource
-    from forecaster.hpa.spec import Controller, HpaSpec
 
 Branch = Literal["unread", "disabled", "above_max", "below_min", "metrics"]
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from forecaster.hpa.numbers import wrap_int64
 from forecaster.hpa.proposals import Unmeasured
-
-if TYPE_CHECKING:
-    from forecaster.hpa.samples import PodSample
+from forecaster.hpa.samples import PodSample
 
 
 class ReadyCondition(NamedTuple):

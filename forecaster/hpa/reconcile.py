@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from forecaster.hpa import wording
 from forecaster.hpa.behavior import PastRecommendation
@@ -24,6 +24,7 @@ from forecaster.hpa.observation import (
     totals_of,
 )
 from forecaster.hpa.outcome import Branch, DesiredScale, Pass, PassInput, close, write
+from forecaster.hpa.pods import HpaPod
 from forecaster.hpa.proposals import CombinedProposal, MetricProposal, NoRecommendation, Unmeasured, combine
 from forecaster.hpa.selectors import SelectorError, parse_selector
 from forecaster.hpa.spec import SHIPPED, TELLS_ZERO, Controller, HpaSpec, tolerance_of
@@ -37,9 +38,6 @@ from forecaster.hpa.state import (
     without_condition,
 )
 from forecaster.hpa.wording import ErrorKind, HpaEvent
-
-if TYPE_CHECKING:
-    from forecaster.hpa.pods import HpaPod
 
 LAST_MULTIPLE = 36
 """Last minor version of Kubernetes that says "multiple HPAs"; the next one names more than one of them."""

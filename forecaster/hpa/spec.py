@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
+from forecaster.hpa.behavior import Behavior
 from forecaster.hpa.limits import DOUBLING, DOWNSCALE_STABILIZATION, Growth, ReplicaBounds
 from forecaster.hpa.proposals import Tolerance
-
-if TYPE_CHECKING:
-    from forecaster.hpa.behavior import Behavior
 
 OUTSIDE_SOURCES = frozenset({"Object", "External"})
 

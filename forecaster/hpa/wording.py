@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
+from forecaster.hpa.proposals import Unmeasured
+from forecaster.hpa.spec import MetricSpec
 from forecaster.hpa.state import Clamp, HpaCondition, Stabilization
-
-if TYPE_CHECKING:
-    from forecaster.hpa.proposals import Unmeasured
-    from forecaster.hpa.spec import MetricSpec
 
 Action = Literal["scale_up", "scale_down", "none"]
 ErrorKind = Literal["spec", "internal", "none"]

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
+from forecaster.kube.client import AsyncApiClient
 from forecaster.kube.objects import Wire
-
-if TYPE_CHECKING:
-    from forecaster.kube.client import AsyncApiClient
 
 TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"  # noqa: S105  a path
 ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"

@@ -7,12 +7,10 @@ requests that the audit log of a real API server has of us, and takes each right
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from forecaster.kube.client import ApiClient
 from forecaster.kube.reviews import AUTHORIZATION, ResourceAttributes, ReviewAnswer
-
-if TYPE_CHECKING:
-    from forecaster.kube.client import ApiClient
 
 NAMESPACE = "forecaster"
 SERVICE, RELEASE, CERTIFICATES = "forecaster", "forecaster-release", "forecaster-certificates"

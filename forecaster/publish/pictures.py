@@ -11,27 +11,25 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from forecaster.demand.alignment import rows_among
+from forecaster.domain.forecast import StepForecast
 from forecaster.domain.signal import PODS, Signal, Signals
 from forecaster.domain.window import FIVE_MINUTES, HOUR, Window, last_multiple
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
 from forecaster.horizontal.columns import rows_before
 from forecaster.publish.offer import NO_COUNT
+from forecaster.publish.publisher import OfferedCycle
 from forecaster.publish.reader import PublishedTable
 from forecaster.publish.table import PLACES, SIZES, TEXTS, TableMeta, WrittenColumn, write_table
 from forecaster.publish.table_file import TableOrder, array_column, column_of
 
-if TYPE_CHECKING:
-    from forecaster.domain.forecast import StepForecast
-    from forecaster.publish.publisher import OfferedCycle
-
-    Floats32 = NDArray[np.float32]
+Floats32 = NDArray[np.float32]
 
 PICTURE_POINTS = 144
 """Twelve hours by five minutes: 0.6 kB a series and workload."""

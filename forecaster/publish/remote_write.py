@@ -19,22 +19,20 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache, partial
 from importlib.util import find_spec
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import requests
 from requests.adapters import HTTPAdapter
 
+from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError, masked, shown_url
 from forecaster.horizontal.columns import rows_before, taken
+from forecaster.horizontal.numbers import Floats
 from forecaster.kube.connections import timed
+from forecaster.publish.publisher import OfferedCycle
+from forecaster.publish.settings import RemoteWriteSettings
 from forecaster.publish.values import sampled_values
-
-if TYPE_CHECKING:
-    from forecaster.domain.workload import WorkloadId
-    from forecaster.horizontal.numbers import Floats
-    from forecaster.publish.publisher import OfferedCycle
-    from forecaster.publish.settings import RemoteWriteSettings
 
 FORECAST, MEASURED = "forecaster_forecast_peak", "forecaster_workload_measured"
 MAX_AHEAD = timedelta(minutes=10)

@@ -10,26 +10,24 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from dataclasses import KW_ONLY, dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from forecaster.domain.forecast import StepForecast
+from forecaster.domain.report import CycleReport
 from forecaster.domain.signal import BUILT_IN, Signal, Signals
+from forecaster.domain.workload import Prices, WorkloadId
 from forecaster.horizontal.columns import rows_before, taken
+from forecaster.publish.beside import TextsBeside
+from forecaster.publish.decided import DecidedRows
 from forecaster.publish.decision_history import DecisionChange, DecisionHistory
 from forecaster.publish.health import HealthHistory
+from forecaster.publish.publisher import OfferedCycle
 from forecaster.publish.record import encoded_sizes
 from forecaster.publish.table import NAMES, PLACES, SIZES, TEXTS, TableMeta, WrittenColumn, write_table
-
-if TYPE_CHECKING:
-    from forecaster.domain.forecast import StepForecast
-    from forecaster.domain.report import CycleReport
-    from forecaster.domain.workload import Prices, WorkloadId
-    from forecaster.publish.beside import TextsBeside
-    from forecaster.publish.decided import DecidedRows
-    from forecaster.publish.publisher import OfferedCycle
 
 Gauges = Literal["none", "counts", "all"]
 CODE_OF = {"float64": "d", "int64": "q", "int32": "i", "int8": "b", "bool": "?"}

@@ -5,19 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, fields, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from forecaster.domain.policy import Policy
 from forecaster.domain.window import HOUR, MINUTE
 from forecaster.domain.workload import Target, TargetType, Workload
-
-if TYPE_CHECKING:
-    from forecaster.domain.policy import Policy
-    from forecaster.replay.forecasts import ReplayForecasts
-    from forecaster.replay.learned import Advisor
-    from forecaster.replay.setup import Setup
+from forecaster.replay.forecasts import ReplayForecasts
+from forecaster.replay.learned import Advisor
+from forecaster.replay.setup import Setup
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,30 +8,28 @@ from __future__ import annotations
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from forecaster.domain.window import HOUR
 from forecaster.horizontal.decide import decide
+from forecaster.horizontal.inputs import Inputs, Kind, Rules
 from forecaster.horizontal.numbers import Counts, Flags, Floats, millis
 from forecaster.horizontal.state import State
 from forecaster.horizontal.targets import kind_of
 from forecaster.horizontal.terms import UNREADABLE_TERMS, Terms, target_columns, target_numbers
+from forecaster.hpa.behavior import Behavior
 from forecaster.replay.account import Account, Run, RunResult, Track
+from forecaster.replay.assumptions import Timing
 from forecaster.replay.feedback import Feedback, ReplayLoad, load_of
 from forecaster.replay.hpas import Hpas, Usage
 from forecaster.replay.inputs import INPUT_BLOCK, DecisionInputs, rows_of, terms_of_run
 from forecaster.replay.learned import LATEST, Advisor, advised, median_of
 from forecaster.replay.pods import Draws, Pods
+from forecaster.replay.traces import Measurements
 
-if TYPE_CHECKING:
-    from forecaster.horizontal.inputs import Inputs, Kind, Rules
-    from forecaster.hpa.behavior import Behavior
-    from forecaster.replay.assumptions import Timing
-    from forecaster.replay.traces import Measurements
-
-    FloorRule = Callable[[int, Pods, Counts, ReplayLoad], Counts]
+FloorRule = Callable[[int, Pods, Counts, ReplayLoad], Counts]
 
 CHUNK = 4096
 NO_FLOOR = 0

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from forecaster.domain.policy import HorizontalPolicy
 from forecaster.domain.window import MINUTES_A_DAY
+from forecaster.forecasting.backtest import PolicyBacktest
 from forecaster.horizontal.decide import decide
 from forecaster.horizontal.inputs import Inputs, Kind, PolicyColumns, Rules, Sizing, TargetColumns
 from forecaster.horizontal.numbers import Counts, Floats, ceil_counts
@@ -22,10 +24,6 @@ from forecaster.horizontal.state import State
 from forecaster.hpa.numbers import MAX_INT32, milli
 from forecaster.hpa.spec import SHIPPED
 from forecaster.replay.pods import Pods, StartUps
-
-if TYPE_CHECKING:
-    from forecaster.domain.policy import HorizontalPolicy
-    from forecaster.forecasting.backtest import PolicyBacktest
 
 STATED_TARGET = 0.8
 """The target of the HPA that forecasts are compared with, as a share of a full pod."""

@@ -11,18 +11,15 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from forecaster.domain.signal import CPU
 from forecaster.horizontal.codes import KNOWN
+from forecaster.horizontal.inputs import Inputs
 from forecaster.horizontal.numbers import Counts, Floats, millis
 from forecaster.replay.hpas import Usage
-
-if TYPE_CHECKING:
-    from forecaster.horizontal.inputs import Inputs
-    from forecaster.replay.pods import Pods
+from forecaster.replay.pods import Pods
 
 
 @dataclass(frozen=True, slots=True)

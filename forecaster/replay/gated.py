@@ -10,25 +10,23 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from forecaster.demand.latest import DayAgo
+from forecaster.domain.policy import Policy
+from forecaster.domain.signal import Signal
 from forecaster.domain.window import DAY, MINUTE, Window
 from forecaster.horizontal.gate_states import Gate, GateForecaster, Gates, GateState
+from forecaster.horizontal.numbers import Floats
+from forecaster.replay.assumptions import Assumptions
 from forecaster.replay.forecasts import ReplayForecasts, ServiceHistory
 from forecaster.replay.judging import PastDemand, cases_of, judged_gates
 from forecaster.replay.setup import lead_time_of
 from forecaster.replay.strategies import with_horizontal
-
-if TYPE_CHECKING:
-    from forecaster.domain.policy import Policy
-    from forecaster.domain.signal import Signal
-    from forecaster.horizontal.numbers import Floats
-    from forecaster.replay.assumptions import Assumptions
-    from forecaster.replay.traces import Measurements
+from forecaster.replay.traces import Measurements
 
 
 class GateEvidence(NamedTuple):

@@ -9,21 +9,19 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from forecaster.horizontal.codes import UNKNOWN
+from forecaster.horizontal.inputs import Kind, TargetColumns
 from forecaster.horizontal.numbers import Band, Counts, Flags, ceil_counts
 from forecaster.horizontal.proposals import ReadyPods, combined, proposal
+from forecaster.hpa.behavior import Behavior, ScalingPolicy
 from forecaster.hpa.limits import windows
 from forecaster.hpa.numbers import MAX_INT32, MIN_INT32
 from forecaster.hpa.spec import SHIPPED, tolerance_of
-
-if TYPE_CHECKING:
-    from forecaster.horizontal.inputs import Kind, TargetColumns
-    from forecaster.hpa.behavior import Behavior, ScalingPolicy
-    from forecaster.replay.pods import Pods
+from forecaster.replay.pods import Pods
 
 FREE = -1
 

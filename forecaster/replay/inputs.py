@@ -8,26 +8,24 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
+from forecaster.domain.event import ScheduledEvent
+from forecaster.domain.policy import Policy
 from forecaster.domain.window import MINUTE
 from forecaster.forecasting.peaks import LOW
 from forecaster.horizontal.codes import KNOWN, NO_SAMPLE, NOT_READ, STALE
 from forecaster.horizontal.events import NO_EVENTS, EventColumns, events_at
 from forecaster.horizontal.inputs import Inputs
 from forecaster.horizontal.lead_time import lead_time
+from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
 from forecaster.horizontal.terms import Terms, policy_columns, target_columns, terms_of
-
-if TYPE_CHECKING:
-    from forecaster.domain.event import ScheduledEvent
-    from forecaster.domain.policy import Policy
-    from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
-    from forecaster.replay.account import Run
-    from forecaster.replay.forecasts import ReplayForecasts
-    from forecaster.replay.pods import Pods
-    from forecaster.replay.traces import Measurements
+from forecaster.replay.account import Run
+from forecaster.replay.forecasts import ReplayForecasts
+from forecaster.replay.pods import Pods
+from forecaster.replay.traces import Measurements
 
 INPUT_BLOCK = 120
 """Minutes that are prepared together: 4 MB for each column of a chunk."""

@@ -8,18 +8,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from forecaster.domain.window import MINUTES_A_DAY
+from forecaster.horizontal.inputs import Inputs
+from forecaster.horizontal.numbers import Flags, Floats
 
-if TYPE_CHECKING:
-    from forecaster.horizontal.inputs import Inputs
-    from forecaster.horizontal.numbers import Flags, Floats
-
-    Choices = NDArray[np.intp]
+Choices = NDArray[np.intp]
 
 MEDIAN, UPPER = 0.5, 0.9
 """Quantiles of the coming peak that are looked at."""

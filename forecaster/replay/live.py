@@ -9,23 +9,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from forecaster.domain.policies import Policies
 from forecaster.domain.window import DAY, EPOCH, HOUR, MINUTE
+from forecaster.domain.workload import Workload, WorkloadId
 from forecaster.replay.account import Account, no_track
+from forecaster.replay.assumptions import Assumptions
 from forecaster.replay.comparison import Comparison, Curve, WorkloadComparison
 from forecaster.replay.realised import DecidedCount, outcome_of
+from forecaster.replay.setup import Setup
 from forecaster.replay.strategies import DECIDED, HPA
-
-if TYPE_CHECKING:
-    from forecaster.domain.policies import Policies
-    from forecaster.domain.workload import Workload, WorkloadId
-    from forecaster.replay.assumptions import Assumptions
-    from forecaster.replay.setup import Setup
-    from forecaster.replay.traces import Traces
+from forecaster.replay.traces import Traces
 
 COMPARED_PERIODS = {"day": DAY, "week": 7 * DAY}
 WARM_UP = 2 * HOUR

@@ -9,26 +9,24 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from forecaster.demand.fresh import DemandContext
 from forecaster.demand.masks import Masked
+from forecaster.domain.event import ScheduledEvent
 from forecaster.domain.signal import PODS, Signal
 from forecaster.domain.window import FIVE_MINUTES, HOUR, MINUTE, last_multiple
 from forecaster.forecasting.cleaning import ShardHistory, masks_of
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.horizontal.lead_time import lead_time
+from forecaster.horizontal.numbers import Floats
 from forecaster.replay.forecasts import ForecastRequest, ServiceHistory, forecast_minutes
 from forecaster.replay.strategies import perfect
 from forecaster.replay.traces import measurements_of
-
-if TYPE_CHECKING:
-    from forecaster.domain.event import ScheduledEvent
-    from forecaster.horizontal.numbers import Floats
-    from forecaster.replay.what_if import WhatIfFacts
+from forecaster.replay.what_if import WhatIfFacts
 
 LOOK_BACK_LENGTH = timedelta(hours=12)
 MINUTES_A_POINT = FIVE_MINUTES // MINUTE

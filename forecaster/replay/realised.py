@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from forecaster.domain.policies import Policies
 from forecaster.domain.signal import PODS
 from forecaster.domain.window import HOUR, MINUTE
+from forecaster.domain.workload import Prices, Workload, WorkloadId
 from forecaster.replay.account import Account, Run, RunResult
 from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions
 from forecaster.replay.compare import Point, ReplayScope, compared_workloads, demand_of, scope_of, with_setup_at
@@ -22,11 +24,7 @@ from forecaster.replay.comparison import Comparison
 from forecaster.replay.engine import NO_FLOOR, replay_runs
 from forecaster.replay.setup import first_pods
 from forecaster.replay.strategies import DECIDED, HPA, MEASURED
-
-if TYPE_CHECKING:
-    from forecaster.domain.policies import Policies
-    from forecaster.domain.workload import Prices, Workload, WorkloadId
-    from forecaster.replay.traces import Traces
+from forecaster.replay.traces import Traces
 
 
 class DecidedCount(NamedTuple):

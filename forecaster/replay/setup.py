@@ -5,26 +5,23 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from forecaster.domain.amounts import duration_text
+from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.signal import CPU, PODS, Signal
 from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import Autoscaler, Target, TargetType, Workload
 from forecaster.horizontal.lead_time import MIN_SCALE_UPS, lead_time
 from forecaster.horizontal.targets import PodTarget, Unusable, stated_pod, targets_of, usable
+from forecaster.hpa.behavior import Behavior
 from forecaster.hpa.limits import ReplicaBounds
 from forecaster.hpa.numbers import MAX_INT32
+from forecaster.hpa.spec import HpaSpec, MetricSpec
 from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions, StartUp, Timing
-
-if TYPE_CHECKING:
-    from forecaster.domain.policy import HorizontalPolicy, Policy
-    from forecaster.hpa.behavior import Behavior
-    from forecaster.hpa.spec import HpaSpec, MetricSpec
-    from forecaster.replay.feedback import Feedback
-    from forecaster.replay.traces import Measurements
+from forecaster.replay.feedback import Feedback
+from forecaster.replay.traces import Measurements
 
 IMPLAUSIBLE = 20
 """A typical demand that needs this multiple of the largest count is stated in another unit, e.g. millicores."""

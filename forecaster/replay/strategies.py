@@ -8,20 +8,17 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
 from functools import reduce
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forecaster.domain.policy import Policy
 from forecaster.domain.window import MINUTE
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.replay.account import Account
 from forecaster.replay.forecasts import ReplayForecasts
-
-if TYPE_CHECKING:
-    from forecaster.domain.policy import Policy
-    from forecaster.replay.learned import Advisor
-    from forecaster.replay.setup import Setup
-    from forecaster.replay.traces import Measurements
+from forecaster.replay.learned import Advisor
+from forecaster.replay.setup import Setup
+from forecaster.replay.traces import Measurements
 
 NAIVE = "seasonal-naive-day"
 SERVICE_MODEL = "adaptive"

@@ -11,14 +11,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from forecaster.domain.amounts import duration_text
+from forecaster.domain.policies import Policies
+from forecaster.domain.policy import Policy
 from forecaster.domain.policy_numbers import policy_numbers
+from forecaster.domain.workload import Workload, WorkloadId
 from forecaster.forecasting.forecaster import PeakSpan
+from forecaster.ports import StageWatch
 from forecaster.replay.account import Run, RunResult
 from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions
 from forecaster.replay.compare import Forecasting, ReplayScope, scope_of, signals_of, with_setup_at
@@ -27,15 +31,9 @@ from forecaster.replay.forecasts import ForecastRequest, ReplayForecasts, foreca
 from forecaster.replay.setup import first_pods, lead_time_of
 from forecaster.replay.sliders import LEAD_TIME, PolicyChange
 from forecaster.replay.strategies import SERVICE_MODEL, with_horizontal
+from forecaster.replay.traces import Traces
 
-if TYPE_CHECKING:
-    from forecaster.domain.policies import Policies
-    from forecaster.domain.policy import Policy
-    from forecaster.domain.workload import Workload, WorkloadId
-    from forecaster.ports import StageWatch
-    from forecaster.replay.traces import Traces
-
-    Floats = NDArray[np.float64]
+Floats = NDArray[np.float64]
 
 LONGER = (0.0, 120.0, 300.0)
 """Seconds added to the lead time."""

@@ -12,24 +12,22 @@ from dataclasses import astuple, dataclass, replace
 from datetime import datetime
 from functools import reduce
 from operator import add
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from forecaster.domain.policies import Policies
 from forecaster.domain.signal import CPU, MEMORY, PODS
+from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.domain.window import FIVE_MINUTES, HOUR, MINUTE
 from forecaster.domain.workload import GIB, ContainerLosses, WorkloadId
+from forecaster.replay.comparison import Comparison, WorkloadComparison
+from forecaster.replay.gated import GateSince
+from forecaster.replay.realised import SpareCost
 from forecaster.replay.size_replay import MAX_WARM_UP, STEPS_A_DAY, Load, Resource, SizeAccount, replay_sizes
 from forecaster.replay.sizers import LoadForecasts, Ours, Stated
-
-if TYPE_CHECKING:
-    from forecaster.domain.policies import Policies
-    from forecaster.domain.vertical_policy import VerticalPolicy
-    from forecaster.replay.comparison import Comparison, WorkloadComparison
-    from forecaster.replay.gated import GateSince
-    from forecaster.replay.realised import SpareCost
-    from forecaster.replay.traces import Traces
+from forecaster.replay.traces import Traces
 
 SERVICE_STRATEGY = "gated"
 """Name of the strategy that the service follows."""

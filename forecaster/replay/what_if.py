@@ -12,16 +12,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from math import isnan
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.policy_numbers import as_number, stated_numbers
 from forecaster.domain.window import MINUTE
+from forecaster.domain.workload import Workload
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.horizontal.gate_states import Gate, GateForecaster, GateState
 from forecaster.horizontal.lead_time import lead_time
+from forecaster.hpa.behavior import Behavior
 from forecaster.replay.account import Run, RunResult, with_targets_at
 from forecaster.replay.assumptions import START_UP, Assumptions
 from forecaster.replay.engine import OvertakenError, replay_runs
@@ -31,10 +32,6 @@ from forecaster.replay.setup import Setup, first_pods, setup_or_reason
 from forecaster.replay.sliders import GATE, LEAD_TIME, LEADS, NO_CHANGE, TARGET_SHARE, PolicyChange, beside, tried_names
 from forecaster.replay.strategies import at_share, with_horizontal
 from forecaster.replay.traces import Measurements, Traces, measurements_of
-
-if TYPE_CHECKING:
-    from forecaster.domain.workload import Workload
-    from forecaster.hpa.behavior import Behavior
 
 WHAT_IF_LENGTH = timedelta(hours=3)
 """Replayed span: the hours that history has by the minute, and short enough to take 0.07 s of CPU."""

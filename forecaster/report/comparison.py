@@ -7,21 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from forecaster.domain.amounts import UNKNOWN_AMOUNT, counted, duration_text, listed
 from forecaster.domain.window import HOUR, MINUTE
+from forecaster.domain.workload import Prices, WorkloadId
+from forecaster.replay.account import Account
 from forecaster.replay.comparison import NOTABLE_DIFFERENCE, Comparison, WorkloadComparison, short
 from forecaster.replay.feedback import NO_FEEDBACK, Feedback
 from forecaster.replay.gated import GateSince, acting_of
 from forecaster.replay.strategies import HPA, ForecastSource, Strategy
 from forecaster.report.printed import PrintedColumn, change, columns_from, percent
-
-if TYPE_CHECKING:
-    from forecaster.domain.workload import Prices, WorkloadId
-    from forecaster.replay.account import Account
 
 ALL = "all"
 """Name of the row that sums up the workloads."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from html import escape
-from typing import TYPE_CHECKING
 
+from forecaster.replay.assumptions import Assumptions
 from forecaster.replay.comparison import BENEFIT_MEANS, Comparison, WorkloadComparison
 from forecaster.replay.strategies import HPA
 from forecaster.report.comparison import (
@@ -22,9 +22,6 @@ from forecaster.report.comparison import (
 from forecaster.report.page import document, items, paragraph, section, table
 from forecaster.report.printed import columns_from, percent
 from forecaster.report.replay_plots import OWN_STYLE, coinciding, frontier, key, style_of, swatch, trajectory
-
-if TYPE_CHECKING:
-    from forecaster.replay.assumptions import Assumptions
 
 WORST = "Pods missing, as a mean over the hour, with the targets that the owners set."
 EACH_NOTE = f"Under the HPA alone → with forecaster. {BENEFIT_MEANS}"

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 from datetime import datetime
 from math import isnan
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from forecaster.domain.window import MINUTE
+from forecaster.replay.account import Account
+from forecaster.replay.assumptions import Assumptions
+from forecaster.replay.comparison import Comparison, WorkloadComparison
 from forecaster.report.comparison import COMPARISON_LEGEND, left_out_lines, limits_of, sentences, strategy_columns
+from forecaster.report.formats import Output
 from forecaster.report.printed import Printable, flat, print_as, print_table, print_text
-
-if TYPE_CHECKING:
-    from forecaster.replay.account import Account
-    from forecaster.replay.assumptions import Assumptions
-    from forecaster.replay.comparison import Comparison, WorkloadComparison
-    from forecaster.report.formats import Output
 
 
 class AccountView(msgspec.Struct, frozen=True, gc=False):

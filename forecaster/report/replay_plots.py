@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from forecaster.domain.window import DAY, HOUR, MINUTE
+from forecaster.replay.account import Account
+from forecaster.replay.comparison import WorkloadComparison
 from forecaster.replay.strategies import DECIDED, HPA, NAIVE, PERFECT, Strategy, forecaster_of
 from forecaster.report.plot import Area, Axis, Line, Mark, Plot, Tick, linear, logarithmic, scale_of
-
-if TYPE_CHECKING:
-    from forecaster.replay.account import Account
-    from forecaster.replay.comparison import WorkloadComparison
 
 STRATEGY_STYLES = {
     HPA.name: "hpa",

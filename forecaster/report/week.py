@@ -8,13 +8,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from forecaster.domain.amounts import UNKNOWN_AMOUNT
 from forecaster.domain.window import HOUR
 from forecaster.replay.comparison import BENEFIT_MEANS
+from forecaster.replay.realised import SpareCost
 from forecaster.replay.strategies import HPA, NAIVE
 from forecaster.replay.weekly import SERVICE_STRATEGY, SizeFigures, WeekOutcome, total_figures
 from forecaster.report.comparison import (
@@ -29,6 +30,7 @@ from forecaster.report.comparison import (
 )
 from forecaster.report.comparison_page import page
 from forecaster.report.comparison_view import AccountView, ComparisonView, LeftOutView, account_view, comparison_view
+from forecaster.report.formats import Output
 from forecaster.report.page import items, paragraph, section
 from forecaster.report.printed import (
     Printable,
@@ -40,10 +42,6 @@ from forecaster.report.printed import (
     print_table,
     print_text,
 )
-
-if TYPE_CHECKING:
-    from forecaster.replay.realised import SpareCost
-    from forecaster.report.formats import Output
 
 NAMES = (HPA.name, NAIVE, SERVICE_STRATEGY)
 DECIDED_NOTE = "The decisions of the ledger as they were made, as floors of the HPAs, on the load that came."

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import yaml
 
 from forecaster.domain.policy import Policy, PolicySelector
+from forecaster.kube.objects import Wire
 from forecaster.resources.objects import AUTOSCALER, AUTOSCALERS, DEFAULT_POLICIES, DEFAULTS, GROUP, VERSION
 from forecaster.resources.policy_status import PolicyStatus
 from forecaster.resources.schema import MAX_CHARACTERS, schema_of
 from forecaster.resources.status import AutoscalerStatus
-
-if TYPE_CHECKING:
-    from forecaster.kube.objects import Wire
 
 Document = dict[str, Any]
 PRINTER_COLUMNS = (

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -14,11 +14,9 @@ from forecaster.domain.workload import WorkloadId, scaled_workload
 from forecaster.kube.client import ApiClient, ApiError
 from forecaster.kube.collection import PAGE_ITEMS, listed
 from forecaster.kube.objects import AnnotatedMeta, Wire
+from forecaster.kube.watch import Followed
 from forecaster.resources.objects import TargetReference
 from forecaster.vertical.recommenders.live_vpa import VpaSizes, vpa_sizes
-
-if TYPE_CHECKING:
-    from forecaster.kube.watch import Followed
 
 HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"
 SCALED_OBJECTS = "/apis/keda.sh/v1alpha1/scaledobjects"

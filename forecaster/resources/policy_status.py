@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 from forecaster.domain.amounts import counted
 from forecaster.domain.layers import Layer, leaves
 from forecaster.domain.policies import NO_LABELS, matches
+from forecaster.domain.policy import PolicySelector
+from forecaster.domain.workload import WorkloadId
 from forecaster.kube.objects import Wire
+from forecaster.resources.objects import PolicyResource
 from forecaster.resources.status import Condition, ConditionState, condition_after, described
-
-if TYPE_CHECKING:
-    from forecaster.domain.policy import PolicySelector
-    from forecaster.domain.workload import WorkloadId
-    from forecaster.resources.objects import PolicyResource
 
 WORKLOADS_SHOWN = 5
 """Settings that are stated otherwise, or workloads, that a sentence names."""

@@ -6,18 +6,16 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import Annotated, NamedTuple
 
 import msgspec
 
 from forecaster.domain.amounts import amount
 from forecaster.domain.decision import Hold, Recommendation, forecast_state
+from forecaster.domain.layers import Layer, Origin
+from forecaster.domain.policy import Policy
 from forecaster.kube.objects import Wire
-
-if TYPE_CHECKING:
-    from forecaster.domain.layers import Layer, Origin
-    from forecaster.domain.policy import Policy
-    from forecaster.resources.objects import AutoscalerResource
+from forecaster.resources.objects import AutoscalerResource
 
 CONDITION_MESSAGE_MAX = 1000
 

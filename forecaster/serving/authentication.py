@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import unquote
 
 import msgspec
@@ -22,9 +22,7 @@ import msgspec
 from forecaster.kube.client import ApiError, AsyncApiClient, UnreachableError
 from forecaster.kube.objects import NOT_READ, ConfigMap
 from forecaster.kube.reviews import User, authenticated
-
-if TYPE_CHECKING:
-    from forecaster.serving.connection import Peer
+from forecaster.serving.connection import Peer
 
 CONFIG_MAP = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"
 Headers = Sequence[tuple[bytes, bytes]]

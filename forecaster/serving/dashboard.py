@@ -26,9 +26,9 @@ from starlette.routing import Route
 from forecaster.domain.decision import Reason
 from forecaster.horizontal.codes import REASONS
 from forecaster.publish.beside import BenefitView, VpasOfWorkload, benefit_of_workload, vpas_of_workload
-from forecaster.publish.decision_history import AccuracyView, DecisionChange  # noqa: TC001  msgspec resolves them, too
+from forecaster.publish.decision_history import AccuracyView, DecisionChange
 from forecaster.publish.values import NotNamed
-from forecaster.publish.views import RecommendationView  # noqa: TC001  msgspec resolves it, too
+from forecaster.publish.views import RecommendationView
 from forecaster.serving.answers import NotThere, TableAge, age_of, entry_of
 from forecaster.serving.fleet import fleet_view
 from forecaster.serving.pause import Writing, WritingView, pause_request

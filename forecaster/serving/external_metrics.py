@@ -7,20 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from http import HTTPStatus
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from urllib.parse import parse_qsl
 
 import msgspec
 
 from forecaster.domain.published import METRICS
+from forecaster.publish.reader import PublishedTable
 from forecaster.publish.values import KNOWN, Moment, NotNamed, OfferedValue
 from forecaster.serving.answers import NotThere, NoValue, WorkloadValue, find, workload_selector
 from forecaster.serving.discovery import EXTERNAL, OWN, Discovery
 from forecaster.serving.reply import HttpReply, custom, external, failure, print_table, success
 from forecaster.serving.rest import MISSING
-
-if TYPE_CHECKING:
-    from forecaster.publish.reader import PublishedTable
 
 EXTERNAL_PATHS = {f"/apis/{group.group_version}/namespaces/": group.group_version for group in (EXTERNAL, OWN)}
 """Group and version of external metrics, by what their paths begin with."""

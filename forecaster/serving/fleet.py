@@ -10,7 +10,6 @@ import base64
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from math import isfinite
-from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -19,12 +18,10 @@ from forecaster.domain.signal import BUILT_IN
 from forecaster.domain.workload import Prices
 from forecaster.horizontal.codes import REASONS
 from forecaster.publish.beside import BenefitView, benefit_of_fleet
+from forecaster.publish.reader import PublishedTable
 from forecaster.publish.record import MODE_CODES
 from forecaster.publish.table import SIZES, TEXTS
 from forecaster.publish.views import whole_bytes
-
-if TYPE_CHECKING:
-    from forecaster.publish.reader import PublishedTable
 
 UNKNOWN_POSITION = -1
 """Count, row or mode that is not known."""

@@ -13,19 +13,17 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from forecaster.actuators.resize.initial import AdmissionOutcome, AdmittedPod, admitted_pod
 from forecaster.actuators.resize.pods import resources_block
 from forecaster.kube.objects import NOT_READ, Wire
+from forecaster.publish.new_pods import NewPodsFile
 from forecaster.serving.reply import HttpReply, failure, success
 from forecaster.vertical.admission.context import WHOLE_POD
-
-if TYPE_CHECKING:
-    from forecaster.publish.new_pods import NewPodsFile
-    from forecaster.vertical.cluster_rules.pod import Requirements
+from forecaster.vertical.cluster_rules.pod import Requirements
 
 Document = dict[str, Any]
 PATH = "/admit/pods"

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from datetime import UTC, datetime, timedelta
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
-if TYPE_CHECKING:
-    from forecaster.serving.answers import WorkloadValue
+from forecaster.serving.answers import WorkloadValue
 
 JSON_TYPE = b"application/json"
 STATUS_REASONS = {

@@ -20,7 +20,7 @@ from starlette.responses import Response
 
 from forecaster.kube.objects import NOT_READ
 from forecaster.publish.values import Moment, NotKnown, NotNamed
-from forecaster.publish.views import RecommendationView  # noqa: TC001  msgspec resolves the annotation
+from forecaster.publish.views import RecommendationView
 from forecaster.serving.answers import NotThere, NoValue, TableAge, age_of, entry_of, moment_at
 
 if TYPE_CHECKING:

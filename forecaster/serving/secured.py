@@ -10,21 +10,19 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from enum import StrEnum
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from forecaster.kube.client import ApiClient, ApiError, AsyncApiClient
 from forecaster.kube.config import ClientConfig, client_config_source
 from forecaster.kube.objects import ApiService, api_service_path
 from forecaster.publish.reader import now
 from forecaster.serving.access_control import DIRECT_WORKERS, PROXIED_WORKERS, AccessControl
+from forecaster.serving.audit import Audit
 from forecaster.serving.authentication import FrontProxy, FrontProxyWatch
 from forecaster.serving.discovery import GROUPS, Discovery
+from forecaster.serving.options import SecureOptions, UpstreamOptions
 from forecaster.serving.pause import Writing
 from forecaster.serving.upstream import THREADS, UPSTREAM_TIMEOUT_SECONDS, UpstreamAdapter
-
-if TYPE_CHECKING:
-    from forecaster.serving.audit import Audit
-    from forecaster.serving.options import SecureOptions, UpstreamOptions
 
 POLL_SECONDS = 1.0
 """Between two looks at the files of the certificate."""

@@ -15,8 +15,8 @@ from forecaster.domain.published import REPLICAS
 from forecaster.domain.workload import Workload, WorkloadId
 from forecaster.errors import unexpected
 from forecaster.horizontal.explain import explanation
-from forecaster.hpa.behavior import Behavior  # noqa: TC001  msgspec resolves it
-from forecaster.publish.decision_history import AccuracyView, DecisionChange  # noqa: TC001  msgspec resolves them, too
+from forecaster.hpa.behavior import Behavior
+from forecaster.publish.decision_history import AccuracyView, DecisionChange
 from forecaster.publish.record import MODE_CODES
 from forecaster.publish.values import NotNamed, OfferedValue, values_for
 from forecaster.publish.views import PathView, QuantileView, SignalItem, path_view

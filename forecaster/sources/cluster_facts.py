@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from forecaster.domain.workload import WorkloadId
 from forecaster.sources.blocks import workload_of
 from forecaster.sources.container_queries import CONTAINER_FACTS
+from forecaster.sources.facts import InstantRow
+from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.promql import SELECTED, by_owner, sidecars, stated_by_pod
 from forecaster.sources.wire import at_instant
 from forecaster.vertical.admission.cluster import Cluster
@@ -27,11 +28,7 @@ from forecaster.vertical.cluster_rules.quota import Quota
 from forecaster.vertical.cluster_rules.resource_list import MILLI
 from forecaster.vertical.cluster_rules.server import Server
 
-if TYPE_CHECKING:
-    from forecaster.sources.facts import InstantRow
-    from forecaster.sources.prometheus import PrometheusSource
-
-    Ask = Callable[[str, str], Sequence[InstantRow]]
+Ask = Callable[[str, str], Sequence[InstantRow]]
 
 _NODE = 'node!=""$labels'
 _ANYWHERE = 'namespace!=""$labels'

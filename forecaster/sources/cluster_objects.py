@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from forecaster.domain.quantity import QuantityError
 from forecaster.domain.workload import WorkloadId
@@ -26,12 +26,10 @@ from forecaster.vertical.admission.cluster import Cluster
 from forecaster.vertical.admission.context import Rollout
 from forecaster.vertical.cluster_rules.manifest import ManifestError, limit_range_of, node_of, pod_of, quota_of
 from forecaster.vertical.cluster_rules.node import Resident
+from forecaster.vertical.cluster_rules.pod import Pod
 from forecaster.vertical.cluster_rules.resource_list import milli_of, whole
 from forecaster.vertical.cluster_rules.server import Server
-
-if TYPE_CHECKING:
-    from forecaster.vertical.cluster_rules.pod import Pod
-    from forecaster.vertical.recommenders.live_vpa import VpaSizes
+from forecaster.vertical.recommenders.live_vpa import VpaSizes
 
 Wire = Mapping[str, Any]
 Items = Mapping[str, list[Wire]]

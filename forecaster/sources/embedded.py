@@ -20,7 +20,7 @@ from datetime import timedelta
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import compress
-from typing import TYPE_CHECKING, Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias
 from urllib.parse import parse_qsl, urlsplit
 
 import numpy as np
@@ -29,14 +29,12 @@ from numpy.typing import NDArray
 from forecaster.domain.settings import parse_duration
 from forecaster.domain.signal import CPU, MEMORY, PODS, Signal
 from forecaster.domain.window import MINUTE
+from forecaster.domain.workload import Autoscaler, Workload
 from forecaster.sources import promql
 from forecaster.sources.blocks import SAMPLES_OF_A_POD, SAMPLES_OF_PODS, SETTLED_PODS
 from forecaster.sources.facts import TARGET_WORDS
+from forecaster.sources.queries import Queries
 from forecaster.sources.recorded import RecordedFleet, Recording, RunningSums
-
-if TYPE_CHECKING:
-    from forecaster.domain.workload import Autoscaler, Workload
-    from forecaster.sources.queries import Queries
 
 _MAX_POINTS = 11_000
 _SERVED_PRESET = "istio"

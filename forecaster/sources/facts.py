@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from sys import intern
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from forecaster.domain.workload import (
     ContainerBlock,
@@ -23,11 +23,9 @@ from forecaster.domain.workload import (
     scaled_workload,
 )
 from forecaster.sources.blocks import each_once, matrix_of, owner_of, single_values, workload_of
+from forecaster.sources.pacing import Grid
 from forecaster.sources.promql import CARRIED
-
-if TYPE_CHECKING:
-    from forecaster.sources.pacing import Grid
-    from forecaster.sources.wire import QueryAnswer
+from forecaster.sources.wire import QueryAnswer
 
 TARGET_WORDS = {
     "utilization": (TargetType.UTILIZATION, 100.0),

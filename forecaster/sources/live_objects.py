@@ -23,7 +23,7 @@ from forecaster.domain.workload import (
 )
 from forecaster.hpa.manifest import spec_from_wire
 from forecaster.hpa.selectors import selector_text
-from forecaster.hpa.spec import HpaSpec  # noqa: TC001  a field of a Struct
+from forecaster.hpa.spec import HpaSpec
 from forecaster.kube.objects import ANNOTATION_PREFIX, HorizontalPodAutoscalerMeta, ours
 from forecaster.sources.live_targets import bounded_name, targets_of_hpa
 from forecaster.sources.settings import ScalableKind

@@ -10,18 +10,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from forecaster.actuators import rollback
 from forecaster.actuators.floor.values import FloorOffer, LiveAutoscaler, Write, WrittenFloor
 from forecaster.actuators.limits import Memory, RecentOffers, with_offer
 from forecaster.actuators.rollback import Rollback, Watch
+from forecaster.actuators.settings import FloorSettings
 from forecaster.actuators.writes import Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
-
-if TYPE_CHECKING:
-    from forecaster.actuators.settings import FloorSettings
-    from forecaster.domain.workload import WorkloadId
+from forecaster.domain.workload import WorkloadId
 
 
 class FloorPlan(NamedTuple):

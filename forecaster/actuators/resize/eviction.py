@@ -9,17 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
 
 from forecaster.actuators.marks import LONG_AGO
+from forecaster.actuators.resize.sized_pod import ResizablePod, ResizeWrite
+from forecaster.actuators.settings import ResizeSettings
 from forecaster.actuators.writes import Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
+from forecaster.domain.workload import WorkloadId
 from forecaster.vertical.cluster_rules.resize import ResizeStatus
-
-if TYPE_CHECKING:
-    from forecaster.actuators.resize.sized_pod import ResizablePod, ResizeWrite
-    from forecaster.actuators.settings import ResizeSettings
-    from forecaster.domain.workload import WorkloadId
 
 STUCK = frozenset({ResizeStatus.DEFERRED, ResizeStatus.INFEASIBLE})
 EVICTION_INTERVAL = timedelta(minutes=10)

@@ -10,23 +10,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from forecaster.actuators.headroom import NamespaceAdmission, admitted
 from forecaster.actuators.resize.pods import BEFORE, LABEL, SIZE, WATCHED, resizable_pod, resized_text
 from forecaster.actuators.resize.sized_pod import ResizablePod, Resized, Sizes, sizes_text
 from forecaster.domain.workload import WorkloadId
+from forecaster.publish.new_pods import NewPods, NewPodSize
 from forecaster.publish.values import CLOCK_SKEW
 from forecaster.vertical.admission.context import PART_SIZED, as_stated, with_values
 from forecaster.vertical.cluster_rules.manifest import ManifestError, limit_range_of, node_of, quota_of, requirements_of
 from forecaster.vertical.cluster_rules.node import Occupancy
+from forecaster.vertical.cluster_rules.pod import Pod, Requirements
 from forecaster.vertical.cluster_rules.resize import resize
 from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
-
-if TYPE_CHECKING:
-    from forecaster.publish.new_pods import NewPods, NewPodSize
-    from forecaster.vertical.cluster_rules.pod import Pod, Requirements
 
 Document = dict[str, Any]
 WHY_MAX = 1000

@@ -11,22 +11,19 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from forecaster.actuators.headroom import AdmissionAt, NamespaceAdmission, admitted
 from forecaster.actuators.resize.eviction import EvictionTerms, is_moving, no_restart, waits, with_bounded_evictions
 from forecaster.actuators.resize.sized_pod import ResizablePod, Resized, ResizeWrite, Sizes, changed, merged
 from forecaster.actuators.rollback import lasts
+from forecaster.actuators.settings import ResizeSettings
 from forecaster.actuators.writes import MANAGER, Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
+from forecaster.domain.workload import WorkloadId
 from forecaster.vertical.admission.context import PART_SIZED, AdmissionContext, as_stated, with_values
 from forecaster.vertical.cluster_rules.pod import Requirements
 from forecaster.vertical.cluster_rules.resize import ResizeStatus, resize
 from forecaster.vertical.cluster_rules.resource_list import MEMORY_RESOURCE
-
-if TYPE_CHECKING:
-    from forecaster.actuators.settings import ResizeSettings
-    from forecaster.domain.workload import WorkloadId
 
 NO_EVICTIONS = EvictionTerms()
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -19,15 +19,13 @@ from forecaster.domain.workload import WorkloadId
 from forecaster.kube.client import ApiClient, ApiError
 from forecaster.kube.collection import listed
 from forecaster.kube.objects import AnnotatedMeta, Wire
+from forecaster.kube.watch import Followed
 from forecaster.vertical.admission.context import WHOLE_POD
 from forecaster.vertical.cluster_rules.manifest import ManifestError, limit_range_of, pod_of, quota_of, requirements_of
+from forecaster.vertical.cluster_rules.pod import Requirements
 from forecaster.vertical.cluster_rules.resize import PodCondition, resize_status
 from forecaster.vertical.cluster_rules.resource_list import texts
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
-
-if TYPE_CHECKING:
-    from forecaster.kube.watch import Followed
-    from forecaster.vertical.cluster_rules.pod import Requirements
 
 LABEL: Final = "forecaster.dev/resize"
 """`kubectl get pods -A -l forecaster.dev/resize` lists our resized pods, and so does `forecaster release`."""

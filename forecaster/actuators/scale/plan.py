@@ -12,17 +12,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from forecaster.actuators import rollback
 from forecaster.actuators.limits import Memory, Move, RecentOffers, with_offer
 from forecaster.actuators.rollback import Health, RecentChange, Watch
+from forecaster.actuators.settings import ScaleSettings
 from forecaster.actuators.writes import MANAGER, Change, RefusalReason, WriteRefusal
 from forecaster.domain.amounts import duration_text
-
-if TYPE_CHECKING:
-    from forecaster.actuators.settings import ScaleSettings
-    from forecaster.domain.workload import WorkloadId
+from forecaster.domain.workload import WorkloadId
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from http import HTTPStatus
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import msgspec
 
@@ -21,9 +21,7 @@ from forecaster.kube.client import ApiClient, ApiError
 from forecaster.kube.collection import listed
 from forecaster.kube.objects import REPLICAS_BEFORE as BEFORE
 from forecaster.kube.objects import AnnotatedMeta, ManagedFields, Wire
-
-if TYPE_CHECKING:
-    from forecaster.sources.settings import ScalableKind
+from forecaster.sources.settings import ScalableKind
 
 LABEL: Final = "forecaster.dev/scale"
 """`kubectl get deploy,sts -A -l forecaster.dev/scale` lists our counts, and so does `forecaster release`."""

@@ -17,16 +17,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from forecaster import __version__
 from forecaster.app.sharding.shard import PROCESS_CYCLES, ShardFailure, ShardResult, ShardTask, UnknownShard, tried
+from forecaster.config.sharding import ShardingSettings
+from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
-
-if TYPE_CHECKING:
-    from forecaster.config.sharding import ShardingSettings
-    from forecaster.domain.workload import WorkloadId
-
 
 try:
     import dask

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -21,24 +21,22 @@ from numpy.typing import NDArray
 
 from forecaster.app.compose import nothing_observed, observed_file, origins_path
 from forecaster.app.restored import StateNews, restore
+from forecaster.config.settings import Settings
+from forecaster.cycle.lead_times import PersistedStartUps
 from forecaster.cycle.observed import VERSION, Observed, PersistedColumn, PersistedObservations, packed, unpacked
 from forecaster.domain.window import EPOCH
 from forecaster.errors import StoreError
+from forecaster.horizontal.columns import Table
 from forecaster.horizontal.gate_states import Gates
 from forecaster.horizontal.state import State
 from forecaster.sources import request_origins
+from forecaster.store.database import DatabaseAddress
 from forecaster.store.shards import ShardState, ShardStates
+from forecaster.store.signing import StateKeys
 from forecaster.store.state import ObservedFile
 
-if TYPE_CHECKING:
-    from forecaster.config.settings import Settings
-    from forecaster.cycle.lead_times import PersistedStartUps
-    from forecaster.horizontal.columns import Table
-    from forecaster.store.database import DatabaseAddress
-    from forecaster.store.signing import StateKeys
-
-    Place = Callable[[str], int]
-    """The shard of a namespace."""
+Place = Callable[[str], int]
+"""The shard of a namespace."""
 
 Before = Callable[[], "ShardState | None"]
 """State learned by a service without shards until its last evaluation time, if there was one."""

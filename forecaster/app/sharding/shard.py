@@ -11,32 +11,30 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
+from typing import NamedTuple, Protocol, cast
 
 import numpy as np
 
 from forecaster.app.compose import Nowhere, build_cycle, nothing_observed
 from forecaster.app.sharding.sizes import ShardSizes, SizeTimes
+from forecaster.config.settings import Settings
 from forecaster.cycle.gates import NEW_JUDGED
+from forecaster.cycle.run import Cycle
 from forecaster.cycle.workload_facts import encoded_facts
 from forecaster.domain.policies import Policies
+from forecaster.domain.policy import Policy, PolicySelector
+from forecaster.domain.report import CycleReport
+from forecaster.domain.window import Inventory
+from forecaster.domain.workload import WorkloadId
 from forecaster.errors import unexpected
+from forecaster.publish.decided import DecidedRows
+from forecaster.publish.offer import DecidedColumns
 from forecaster.sources.factory import close, origins_of, source_of
 from forecaster.sources.live_source import RelistedSource
+from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.promql import expression_of
 from forecaster.store.history import HistoryStore
 from forecaster.store.shards import ShardState
-
-if TYPE_CHECKING:
-    from forecaster.config.settings import Settings
-    from forecaster.cycle.run import Cycle
-    from forecaster.domain.policy import Policy, PolicySelector
-    from forecaster.domain.report import CycleReport
-    from forecaster.domain.window import Inventory
-    from forecaster.domain.workload import WorkloadId
-    from forecaster.publish.decided import DecidedRows
-    from forecaster.publish.offer import DecidedColumns
-    from forecaster.sources.prometheus import PrometheusSource
 
 IDLE = timedelta(minutes=15)
 """Time without a request after which a shard counts as computed elsewhere, and its rings are freed."""

@@ -5,17 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from forecaster.domain.decision import Hold, Resize
+from forecaster.domain.workload import WorkloadId
 from forecaster.horizontal.columns import rows_before, taken
-
-if TYPE_CHECKING:
-    from forecaster.domain.decision import Hold, Resize
-    from forecaster.domain.workload import WorkloadId
-    from forecaster.publish.decided import DecidedRows
+from forecaster.publish.decided import DecidedRows
 
 NEVER_SENT = -np.inf
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from forecaster.vertical.cluster_rules.limit_range import LimitRange, stored, with_defaults
+from forecaster.vertical.cluster_rules.node import Occupancy
 from forecaster.vertical.cluster_rules.pod import Container, Pod, Requirements
 from forecaster.vertical.cluster_rules.quota import Quota, matches, usage
 from forecaster.vertical.cluster_rules.resource_list import COMPUTE, Amounts
 from forecaster.vertical.cluster_rules.server import LATEST_SERVER, Server
 from forecaster.vertical.cluster_rules.validation import with_early_defaults, with_late_defaults
-
-if TYPE_CHECKING:
-    from forecaster.vertical.cluster_rules.node import Occupancy
 
 ProposedRequirements: TypeAlias = Mapping[str, Requirements]
 """New requests and limits of cpu and memory by container; those left out stay unchanged."""

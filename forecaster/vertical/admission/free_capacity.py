@@ -8,18 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from forecaster.domain.amounts import counted
 from forecaster.vertical.admission.checks import Finding, note, passes, refused, unknown
+from forecaster.vertical.admission.context import AdmissionContext
 from forecaster.vertical.cluster_rules.node import HOSTNAME, Node, Occupancy, Resident, scheduled
 from forecaster.vertical.cluster_rules.node_fit import Fit, Preemption, fit, node_refuses, places_left, preemptions
 from forecaster.vertical.cluster_rules.pod import Pod, pod_requests
 from forecaster.vertical.cluster_rules.qos import MemoryUser, eviction_order, oom_score_adj
 from forecaster.vertical.cluster_rules.resource_list import MEMORY_RESOURCE, Amounts, added, text_of
-
-if TYPE_CHECKING:
-    from forecaster.vertical.admission.context import AdmissionContext
 
 NODE_FIT, PRIORITY = "node fit", "priority"
 _SHOWN = 3

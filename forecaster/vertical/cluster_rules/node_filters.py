@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from forecaster.vertical.cluster_rules.node import Node, Occupancy, Resident
-    from forecaster.vertical.cluster_rules.placement import (
-        NodeTerm,
-        Placement,
-        PodAffinityTerm,
-        Taint,
-        Toleration,
-        TopologySpread,
-    )
+from forecaster.vertical.cluster_rules.node import Node, Occupancy, Resident
+from forecaster.vertical.cluster_rules.placement import (
+    NodeTerm,
+    Placement,
+    PodAffinityTerm,
+    Taint,
+    Toleration,
+    TopologySpread,
+)
 
 REPELLING = frozenset({"NoSchedule", "NoExecute"})
 _NAME = "metadata.name"

@@ -6,17 +6,14 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from forecaster.vertical.cluster_rules.node import Resident
 from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE, MEMORY_RESOURCE, MILLI
+from forecaster.vertical.cluster_rules.server import Server
 from forecaster.vertical.nodes.joint_samples import DemandWindow, Floats, JointSum, sum_of
 from forecaster.vertical.nodes.pools import Member, Packing, Pool, pack
-
-if TYPE_CHECKING:
-    from forecaster.vertical.cluster_rules.node import Resident
-    from forecaster.vertical.cluster_rules.server import Server
 
 
 @dataclass(frozen=True, slots=True, eq=False)

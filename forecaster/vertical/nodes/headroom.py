@@ -14,21 +14,19 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from hashlib import sha256
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from forecaster.domain.amounts import counted
 from forecaster.domain.workload import GIB
 from forecaster.vertical.admission.cluster import HEADROOM
+from forecaster.vertical.cluster_rules.node import Node, Resident
 from forecaster.vertical.cluster_rules.qos import MemoryUser, eviction_order
 from forecaster.vertical.cluster_rules.resource_list import MEMORY_RESOURCE, MILLI, text_of
-
-if TYPE_CHECKING:
-    from forecaster.vertical.cluster_rules.node import Node, Resident
-    from forecaster.vertical.nodes.forecast import PoolForecast
-    from forecaster.vertical.nodes.joint_samples import DemandWindow, Floats
-    from forecaster.vertical.nodes.pools import Pool
+from forecaster.vertical.nodes.forecast import PoolForecast
+from forecaster.vertical.nodes.joint_samples import DemandWindow, Floats
+from forecaster.vertical.nodes.pools import Pool
 
 PRIORITY_CLASS = HEADROOM
 PRIORITY = -10

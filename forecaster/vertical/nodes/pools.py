@@ -6,7 +6,6 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -14,10 +13,8 @@ from forecaster.vertical.cluster_rules.node import HOSTNAME, POOL_LABELS, Node, 
 from forecaster.vertical.cluster_rules.node_fit import Placing
 from forecaster.vertical.cluster_rules.pod import Pod, pod_requests
 from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE, MEMORY_RESOURCE, MILLI
-
-if TYPE_CHECKING:
-    from forecaster.vertical.cluster_rules.server import Server
-    from forecaster.vertical.nodes.joint_samples import Floats
+from forecaster.vertical.cluster_rules.server import Server
+from forecaster.vertical.nodes.joint_samples import Floats
 
 UNNAMED = "nodes"
 MAX_NEW_NODES = 1000
