@@ -325,10 +325,11 @@ def _shared(
     acting = settings.acting
     facts = live if acting.kubeconfig == watched_kubeconfig(settings) else None  # it may be of another cluster
     rights = client_config_source(acting.kubeconfig)
-    client, reader = ApiClient(rights, timeout=REQUEST_SECONDS).configured(), ApiClient(rights, connections=1)
+    election = election or election_of(settings, parts)
+    client = ApiClient(rights, timeout=REQUEST_SECONDS, may_write=election.leading).configured()
+    reader = ApiClient(rights, connections=1)
     parts.callback(client.close)
     parts.callback(reader.close)
-    election = election or election_of(settings, parts)
     followed = Followed(ApiClient(rights, connections=FOLLOWED_CONNECTIONS))
     parts.callback(followed.close)
     neighbours = CycleNeighbours(reader, neighbour_paths(settings), followed, facts.scaling if facts else NOT_WATCHED)
@@ -366,16 +367,8 @@ def watched_autoscalers(live: LiveCluster | None) -> list[LiveAutoscaler] | None
     hpas = live.autoscalers() if live else None
     if hpas is None:
         return None
-    return [
-        autoscaler_of(
-            hpa.meta,
-            hpa.scaled,
-            hpa.spec.bounds,
-            hpa.current,
-            hpa.spec.behavior.scale_up.select_policy if hpa.spec.behavior else "",
-        )
-        for hpa in hpas
-    ]
+    policies = ((hpa, hpa.spec.behavior.scale_up.select_policy if hpa.spec.behavior else "") for hpa in hpas)
+    return [autoscaler_of(hpa.meta, hpa.scaled, hpa.spec.bounds, hpa.current, up) for hpa, up in policies]
 
 
 def released_objects(

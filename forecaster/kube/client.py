@@ -62,8 +62,10 @@ class ApiClient:
         connections: int = CLIENT_CONNECTIONS,
         timeout: float = TIMEOUT_SECONDS,
         clock: Callable[[], float] = time.time,
+        may_write: Callable[[], bool] = lambda: True,
     ) -> None:
-        self._source = source
+        """`may_write` is asked before each request that changes something: one write may consist of several."""
+        self._source, self._may_write = source, may_write
         self._connections, self._timeout, self._clock = connections, timeout, clock
         self._lock = threading.Lock()
         self._session: Session | None = None
@@ -101,7 +103,9 @@ class ApiClient:
         return self._decoded(RawRequest("PATCH", path, msgspec.json.encode(fields), APPLY_PATCH), kind)
 
     def exchange(self, request: RawRequest) -> RawAnswer:
-        """The answer, refusals included. Raises UnreachableError, with status 413 where it is too large."""
+        """The answer, refusals included. Raises ApiError, with status 413 where the answer is too large."""
+        if request.method != "GET" and not self._may_write():
+            raise ApiError(f"{request}: not sent, this replica leads no longer", HTTPStatus.CONFLICT)
         with self._translated(request):
             return self._exchange(request)
 

@@ -189,3 +189,21 @@ def test_a_right_that_is_removed_at_run_time_is_named_and_loses_no_owners_value(
         plane.api.create(binding)
     until_written(plane, behind, mode, web)
     give_back(plane, behind, web)
+
+
+@MODES
+def test_a_leader_that_stood_still_between_two_requests_does_not_send_the_second(
+    behind: ActingReplica, faulty: FaultyApiServer, web: str, mode: Mode
+) -> None:
+    """A node that is suspended for longer than a Lease lasts wakes up while another replica leads."""
+    sent: list[str] = []
+
+    def another_leads(request: HttpRequest) -> None:
+        if request.method == "PATCH" and mode.objects in request.path:
+            sent.append(request.path)
+            behind.actuators.election.release()
+
+    faulty.before = another_leads
+    effected = mode.cycle(behind, web)
+    assert (len(sent), mode.step in sent[0]) == (1, False)
+    assert "not sent, this replica leads no longer" in effected.failures[0]
