@@ -33,9 +33,10 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, ValidationError, ValidationInfo, create_model, field_validator
+from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError
 
 from forecaster.actuators.settings import ActingSettings, FloorSettings, ResizeSettings, ScaleSettings
@@ -63,9 +64,6 @@ from forecaster.sources.settings import (
 )
 from forecaster.store.history import HistorySettings
 from forecaster.store.state import StateSettings
-
-if TYPE_CHECKING:
-    from pydantic.fields import FieldInfo
 
 Positive = Annotated[Duration, Field(gt=timedelta(0))]
 

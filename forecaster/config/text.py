@@ -7,16 +7,14 @@ import textwrap
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from forecaster.config.settings import ENVIRONMENT_PREFIX, Settings, layers, setting_paths
 from forecaster.domain.settings import DURATION_PATTERN, QUANTITY_PATTERN, plain_default
 from forecaster.errors import UnknownName
-
-if TYPE_CHECKING:
-    from pydantic.fields import FieldInfo
 
 WIDTH = 116
 EIGHTY = 80

@@ -11,13 +11,12 @@ from datetime import timedelta
 from functools import cache
 from math import inf, nan
 from types import UnionType
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, Union, get_args, get_origin
+from typing import Annotated, Any, NamedTuple, Union, get_args, get_origin
+
+from pydantic.fields import FieldInfo
 
 from forecaster.domain.policy import HorizontalPolicy
 from forecaster.domain.settings import Decides
-
-if TYPE_CHECKING:
-    from pydantic.fields import FieldInfo
 
 
 class PolicyNumber(NamedTuple):

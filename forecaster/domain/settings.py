@@ -6,15 +6,13 @@ import re
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, TypeAdapter, WithJsonSchema
+from pydantic.fields import FieldInfo
 
 from forecaster.domain.amounts import duration_text
 from forecaster.domain.quantity import Quantity, QuantityError, QuantityFormat, parse_quantity, right_spelling
-
-if TYPE_CHECKING:
-    from pydantic.fields import FieldInfo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,9 +10,10 @@ import json
 from collections.abc import Iterator, Mapping
 from datetime import timedelta
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, get_args
+from typing import Any, get_args
 
 from pydantic import BaseModel
+from pydantic.fields import FieldInfo
 
 from forecaster.domain.amounts import duration_text
 from forecaster.domain.event import ScheduledEvent
@@ -22,10 +23,7 @@ from forecaster.domain.settings import DURATION_PATTERN, QUANTITY_PATTERN, plain
 from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.resources.objects import camel
 
-if TYPE_CHECKING:
-    from pydantic.fields import FieldInfo
-
-    Schema = dict[str, Any]
+Schema = dict[str, Any]
 
 MAX_ITEMS, MAX_CHARACTERS, MAX_DURATION, MAX_QUANTITY = 50, 253, 40, 20
 """Bounds that the API server needs to estimate the cost of its validation."""

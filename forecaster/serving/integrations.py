@@ -8,9 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import Route
 
 from forecaster.domain.published import REPLICAS
@@ -19,10 +21,6 @@ from forecaster.publish.reader import TableEntry, TableReader
 from forecaster.publish.values import KNOWN, NotKnown, NotNamed, OfferedValue, WorkloadOffer
 from forecaster.serving.answers import MetricRequest, NotThere, NoValue, answer, entry_of, moment_at
 from forecaster.serving.rest import MISSING, json_response, missing, whole_body
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.responses import Response
 
 EXPIRES_AFTER = timedelta(minutes=5)
 """Kapacity ignores expired results: this long for a job that passes them on once a minute."""

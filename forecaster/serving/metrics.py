@@ -14,23 +14,19 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 from prometheus_client import CONTENT_TYPE_LATEST, Metric, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
+from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from forecaster.domain.published import DEMAND_METRIC, FLOOR, REPLICAS
+from forecaster.publish.reader import PublishedTable, TableEntry, TableReader
 from forecaster.publish.values import sampled_values
 from forecaster.serving.answers import age_of
 from forecaster.serving.options import FOLLOWS, LEADS, WRITTEN
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
-
-    from forecaster.publish.reader import PublishedTable, TableEntry, TableReader
 
 ON_SECURE_PORT = b"# The gauges of the workloads are at /metrics of the secure port.\n"
 

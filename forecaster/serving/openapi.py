@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
+from starlette.requests import Request
 from starlette.responses import Response
 
 from forecaster.domain.published import METRICS
@@ -16,9 +17,6 @@ from forecaster.serving.workloads import (
     WorkloadExplanation,
     WorkloadForecasts,
 )
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
 
 WORKLOAD = "/api/v1/namespaces/{namespace}/workloads/{kind}/{name}"
 DOCUMENT_TYPES = (

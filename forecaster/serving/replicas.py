@@ -12,19 +12,16 @@ from contextlib import suppress
 from datetime import datetime
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from forecaster.publish.new_pods import new_pods_path
 from forecaster.publish.table import pictures_path
 from forecaster.serving.rest import ProblemError
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
 
 PIECE_BYTES = 4 << 20
 """Bytes of one answer: some milliseconds of the serving process."""

@@ -12,22 +12,19 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import Response
+from starlette.types import Receive
 
 from forecaster.kube.objects import NOT_READ
+from forecaster.publish.reader import PublishedTable, TableEntry, TableReader
 from forecaster.publish.values import Moment, NotKnown, NotNamed
 from forecaster.publish.views import RecommendationView
 from forecaster.serving.answers import NotThere, NoValue, TableAge, age_of, entry_of, moment_at
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-    from starlette.types import Receive
-
-    from forecaster.publish.reader import PublishedTable, TableEntry, TableReader
 
 
 class Problem(msgspec.Struct, frozen=True):

@@ -9,15 +9,12 @@ import re
 from datetime import UTC, datetime
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from forecaster.serving.rest import ProblemError
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
 
 REMEDY = "`forecaster report --week --from-prometheus --html FILE` writes one; serving.report names the file."
 REPORT_MAX = 64 << 20
