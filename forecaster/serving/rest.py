@@ -90,13 +90,13 @@ def problem_response(problem: Problem, headers: Mapping[str, str] | None = None)
 FILTERS = ("namespace", "kind", "verdict", "reason")
 SCALES = ("verdict", "scale")
 """Any count that is recommended: `keep`, `up` and `down`."""
-VERDICTS = ("keep", "up", "down", "hold", SCALES[1])
+LISTED_VERDICTS = ("keep", "up", "down", "hold", SCALES[1])
 LIMIT = 500
 LIMIT_MAX = 5000
 TEXT = {"type": "string"}
 LIST_PARAMETERS: dict[str, dict[str, Any]] = {
     **dict.fromkeys((*FILTERS, "continue"), TEXT),
-    "verdict": {**TEXT, "enum": list(VERDICTS)},
+    "verdict": {**TEXT, "enum": list(LISTED_VERDICTS)},
     "limit": {"type": "integer", "minimum": 1, "maximum": LIMIT_MAX, "default": LIMIT},
 }
 """JSON Schema of each parameter of a list."""
@@ -132,8 +132,8 @@ def parameters_of(request: Request, *names: str) -> dict[str, str]:
 
 def parse_query(parameters: Mapping[str, str]) -> ListQuery:
     """The query of a list's parameters. Raises ProblemError: a value out of range."""
-    if parameters.get("verdict", SCALES[1]) not in VERDICTS:
-        raise _bad(f"verdict {parameters['verdict'][:20]!r} is not allowed", f"Use {', '.join(VERDICTS)}.")
+    if parameters.get("verdict", SCALES[1]) not in LISTED_VERDICTS:
+        raise _bad(f"verdict {parameters['verdict'][:20]!r} is not allowed", f"Use {', '.join(LISTED_VERDICTS)}.")
     return ListQuery(
         filters=tuple((field, parameters[field]) for field in FILTERS if field in parameters),
         limit=_limit(parameters.get("limit", str(LIMIT))),
