@@ -11,7 +11,8 @@ import time
 from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
-from typing import TYPE_CHECKING
+
+from starlette.types import Scope
 
 from forecaster.kube.client import ApiError, AsyncApiClient
 from forecaster.kube.reviews import MASTERS, NonResourceAttributes, ResourceAttributes, User, is_allowed, token_user
@@ -20,9 +21,6 @@ from forecaster.serving.authentication import BearerToken, FrontProxy, bearer_to
 from forecaster.serving.external_metrics import watches
 from forecaster.serving.reply import HttpReply, failure
 from forecaster.serving.review_cache import HoldTimes, ReviewCache, ReviewTurns, TooManyReviewsError
-
-if TYPE_CHECKING:
-    from starlette.types import Scope
 
 PROBE_PATHS = frozenset({"/healthz", "/livez", "/readyz"})
 """Paths of probes, which show no credentials."""

@@ -9,19 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from datetime import datetime
 from http import HTTPStatus
-from typing import TYPE_CHECKING
 
 import msgspec
+from starlette.requests import Request
 
 from forecaster.kube.client import ApiError, AsyncApiClient
 from forecaster.kube.lease import PAUSE_ANNOTATION, Lease, LeaseAnnotations, lease_path
 from forecaster.kube.objects import NOT_READ, ObjectMeta
+from forecaster.serving.audit import Audit
 from forecaster.serving.rest import ProblemError, whole_body
-
-if TYPE_CHECKING:
-    from starlette.requests import Request
-
-    from forecaster.serving.audit import Audit
 
 PAUSED_BY = "forecaster.dev/paused-by"
 """Annotation of the Lease: which user paused or resumed last, and when."""

@@ -12,15 +12,13 @@ import socket
 import ssl
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import uvicorn
+from starlette.types import ASGIApp
 
 from forecaster.serving.connection import Connection
 from forecaster.serving.review_cache import FairTurns
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp
 
 GRACE_SECONDS = 5
 """Time for requests in progress when the process is stopped."""

@@ -28,7 +28,6 @@ from forecaster.store.ring import ROWS_AT_A_TIME, HistoryRing
 if TYPE_CHECKING:
     from io import BufferedReader
 
-
 SNAPSHOT_MAGIC = b"fcRings1"
 SNAPSHOT_PREFIX = struct.Struct("<8sI")
 CHECKSUM = struct.Struct("<I")
