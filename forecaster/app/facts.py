@@ -116,7 +116,7 @@ def requested_facts(path: str, id_: WorkloadId) -> WorkloadFacts | None:
     Raises:
         OSError: it does not answer.
     """
-    from forecaster.serving.workloads import encoded_facts_of  # noqa: PLC0415  the computing process asks nobody
+    from forecaster.serving.workloads import encoded_facts_of  # noqa: PLC0415  only the replaying process asks
 
     answer = encoded_facts_of(path, id_)
     return msgspec.msgpack.decode(answer, type=WorkloadFacts) if answer else None

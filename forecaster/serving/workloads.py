@@ -130,7 +130,7 @@ def encoded_facts_of(path: str, id_: WorkloadId) -> bytes:
 class Explanations:
     """Explains rows of the table: the record in sentences, and what the HPA does next.
 
-    Its bounds, its behavior and the requests of its pods are facts of the computing process, whose socket is `facts`;
+    Its bounds, its behavior and the requests of its pods are facts of the computing process at the socket `facts`;
     without one nothing is said of the next step. Where this replica `follows` another, they are those of a time when it
     computed itself. One question is asked at a time, as often as one reader may ask: a cycle must not wait for readers.
     """
