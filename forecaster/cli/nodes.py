@@ -77,6 +77,8 @@ def nodes(
         raise typer.BadParameter(NO_NODES, param_hint="--demo")
     if buffers and serve is None:
         raise typer.BadParameter("goes with --serve; `-o capacitybuffer` prints them once", param_hint="--buffers")
+    if serve is not None and (demo or at):
+        raise typer.BadParameter("goes on from the present minute; leave --demo and --at out", param_hint="--serve")
     from forecaster.cli.snapshot import take_demo_snapshot, take_snapshot
     from forecaster.report.nodes import print_nodes
     from forecaster.report.progress import shown_progress

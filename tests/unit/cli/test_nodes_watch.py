@@ -4,10 +4,12 @@ from datetime import timedelta
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from typer.testing import CliRunner
 
 from forecaster.app import telemetry
 from forecaster.app.capacity_buffers import BufferWriter, largest
 from forecaster.app.demo import settings_for, staged
+from forecaster.cli import app
 from forecaster.cli.nodes import NodeWatch, metrics_app
 from forecaster.cli.snapshot import CycleSnapshot, Observer
 from forecaster.config.settings import CycleSettings
@@ -181,3 +183,11 @@ def forecast_at(minute: float, *headrooms: Headroom) -> NodeForecast:
     ]
     ahead = tuple(PoolForecast(pool, (), 0.0, 0.0, 0.0, 0.0, (), ()) for pool in pools_of(nodes))
     return NodeForecast(NOON + timedelta(minutes=minute), 0.95, ahead, headrooms, ())
+
+
+def test_an_instant_of_the_past_cannot_be_served() -> None:
+    """Left without a word, the present would be served in its place."""
+    for past in (["--at", "2026-03-01T12:00:00Z"], ["--demo", "--objects", __file__]):
+        shown = CliRunner().invoke(app, ["nodes", "--prometheus", "http://127.0.0.1:9", "--serve", ":0", *past])
+        assert shown.exit_code == 2
+        assert "goes on from the present minute" in " ".join(shown.output.split())
