@@ -199,11 +199,12 @@ class TestAPartialAnswer:
 class TestClocks:
     """A server whose clock is another answers questions about the present by samples of another time."""
 
-    @pytest.mark.parametrize(("ahead", "words"), [(600, "10m ahead of"), (-600, "10m behind")])
+    @pytest.mark.parametrize(("ahead", "words"), [(600, "ahead of"), (-600, "behind")])
     def test_the_present_is_not_read_where_they_differ_and_the_message_says_by_how_much(
         self, ahead: float, words: str
     ) -> None:
-        with pytest.raises(SourceUnavailable, match=f"its clock is {words} this machine's; run a time service on both"):
+        by = "(9m5[0-9]s|10m([0-9]s)?)"  # whole seconds, and the answer takes some time
+        with pytest.raises(SourceUnavailable, match=f"its clock is {by} {words} this machine's; run a time service on"):
             self.latest(ahead, datetime.now(UTC))
 
     @pytest.mark.parametrize(("ahead", "at"), [(60, datetime.now(UTC)), (600, NOON)], ids=["a minute", "the past"])
