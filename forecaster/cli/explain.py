@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from forecaster.domain.window import Window
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.forecasting.peaks import Paths
-    from forecaster.hpa.behavior import Behavior
+    from forecaster.hpa.spec import HpaSpec
     from forecaster.publish.decided import DecidedRows
     from forecaster.publish.publisher import OfferedCycle
     from forecaster.report.recommendations import ExplanationDocument
@@ -182,7 +182,8 @@ class Explanations:
         policy = self.cycle.policies.of(id_)
         offer = self._offers.offer(place, readers)
         offered = values_for(offer, recommendation.targets, recommendation.at, policy.horizontal.demand_signal)
-        stated, origins = _live_facts(self.cycle, target)
+        own, origins = _live_facts(self.cycle, target)
+        stated = (own.bounds.min_replicas, own.behavior) if own else ()
         following = next_sync(target, recommendation, offered, policy.mode, *stated)
         sizes = [*self.vpas(id_), *self.prove(target, recommendation), *self.joints.get(id_, ())]
         return [*following, *origins, *_policy_origins(self.cycle.policies, id_), *sizes]
@@ -202,14 +203,14 @@ class Explanations:
         return offered_cycle(self.outcome.report.at, decided, policies)
 
 
-def _live_facts(cycle: Cycle, workload: Workload) -> tuple[tuple[int, Behavior | None] | tuple[()], list[str]]:
-    """Return minimum and behavior of the HPA as it is now, and the source of each fact; empty without an API server."""
+def _live_facts(cycle: Cycle, workload: Workload) -> tuple[HpaSpec | None, list[str]]:
+    """Return the HPA as it is now, and the source of each fact; empty where the API server is disabled."""
     from forecaster.sources.live_source import LiveSource
 
     if not isinstance(cycle.source, LiveSource):
-        return (), []
-    specs = [hpa.spec for _, hpa in cycle.source.live.scalers(workload.id)] if workload.autoscaler else []
-    return (specs[0].bounds.min_replicas, specs[0].behavior) if specs else (), cycle.source.origins(workload.id)
+        return None, []
+    scalers = cycle.source.live.scalers(workload.id) if workload.autoscaler else []
+    return scalers[0][1].spec if scalers else None, cycle.source.origins(workload.id)
 
 
 def _policy_origins(policies: Policies, id_: WorkloadId) -> list[str]:

@@ -332,7 +332,8 @@ def load(path: Path | None = None, given: Mapping[str, object] | None = None) ->
         ConfigError: the file cannot be read, or with all its faults; an option of the command line with its own.
     """
     value: Mapping[str, object] = {}
-    parse(given or {}, "command line")  # so that a wrong option is not called a fault of the file
+    if given:
+        parse(given, "command line")  # so that a wrong option is not called a fault of the file
     for _, layer in layers(path, given):
         value = merged(value, layer)
     return parse(value, str(path or "environment and command line"))

@@ -28,6 +28,7 @@ from forecaster.publish.offer import NO_COUNT
 if TYPE_CHECKING:
     from forecaster.cycle.steps import TimeShare
     from forecaster.domain.policies import Policies
+    from forecaster.hpa.spec import HpaSpec
     from forecaster.ports import Histories
     from forecaster.publish.publisher import OfferedCycle
     from forecaster.replay.account import Account
@@ -144,11 +145,16 @@ class LiveBenefit:
             if now - self.pasts[id_].until > REPLAY_LATEST:
                 self.pasts[id_].until, self.decided[id_] = now, _in_force(counts, now)
 
+    def hpa(self, id_: WorkloadId) -> HpaSpec | None:
+        """Return the HPA of a workload as it is now; None where none is known, or several."""
+        hpas = self.scalers(id_)
+        return hpas[0][1].spec if len(hpas) == 1 else None
+
     def assumed(self, ids: Sequence[WorkloadId] = ()) -> Assumptions:
         """Return the assumptions of a replay of these workloads: start-ups as measured, behavior of their HPAs."""
         from forecaster.replay.assumptions import Assumptions  # noqa: PLC0415  as above
 
-        own = {id_: hpas[0][1].spec.behavior for id_ in ids if len(hpas := self.scalers(id_)) == 1}
+        own = {id_: hpa.behavior for id_ in ids if (hpa := self.hpa(id_))}
         return Assumptions(
             prices=self.prices,
             measured_start_ups={id_: (_rounded(took),) for id_ in ids if (took := self.start_ups(id_))},

@@ -103,8 +103,7 @@ def _facts(cycle: Cycle, workload: Workload, series: dict[str, EncodedSeries]) -
     observed, stated = cycle.decider.observed, cycle.policies.stated(workload.id)
     watch = observed.lead_times.watches.get(workload.id, UNWATCHED)
     policy = with_observed(stated, watch.bucket, observed.capacities.filled.get(workload.id) or {})
-    gate, hpas = observed.gates.read(workload.id), cycle.benefit.scalers(workload.id) if cycle.benefit else ()
-    own = hpas[0][1].spec if len(hpas) == 1 else None
+    gate, own = observed.gates.read(workload.id), cycle.benefit.hpa(workload.id) if cycle.benefit else None
     return WorkloadFacts(
         workload=workload,
         policy=policy.model_dump(mode="json", exclude_defaults=True),

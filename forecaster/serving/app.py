@@ -38,7 +38,7 @@ from forecaster.serving.secured import SecureListening
 from forecaster.serving.server import HttpServer
 from forecaster.serving.weekly_report import WeeklyReport
 from forecaster.serving.what_if import WhatIfProcess
-from forecaster.serving.workloads import Explanations, Workloads
+from forecaster.serving.workloads import RowExplanations, Workloads
 
 if TYPE_CHECKING:
     import socket
@@ -149,7 +149,7 @@ def create_app(
     api = RecommendationPages(reader, clock, stale_after, secured.fault if secured else str)
     integrations = IntegrationPages(reader, clock, stale_after)
     writing = secured.writing if secured else None
-    explanations = Explanations(facts, lambda: metrics.parent.follows)
+    explanations = RowExplanations(facts, lambda: metrics.parent.follows)
     controls = what_if, writing, lambda: metrics.parent.follows, report, calendar, explanations
     dashboard = Dashboard(api.table, reader, pictures, clock, stale_after, *controls) if pictures else None
     shown = [*(dashboard.routes() if dashboard else ()), *(report.routes() if report else ())]

@@ -34,7 +34,7 @@ from forecaster.serving.fleet import fleet_view
 from forecaster.serving.pause import Writing, WritingView, pause_request
 from forecaster.serving.rest import ProblemError, missing
 from forecaster.serving.what_if import WhatIfProcess, changes_of, past_of
-from forecaster.serving.workloads import Explanations, SignalForecastView, signal_forecast_view
+from forecaster.serving.workloads import RowExplanations, SignalForecastView, signal_forecast_view
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -164,7 +164,7 @@ class Dashboard:
     report: WeeklyReport | None = None
     calendar: Mapping[str, object] | None = None
     """Time zone, and countries whose holidays are marked."""
-    explanations: Explanations = field(default_factory=Explanations)
+    explanations: RowExplanations = field(default_factory=RowExplanations)
 
     def __post_init__(self) -> None:
         self._files = {

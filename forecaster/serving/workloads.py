@@ -127,7 +127,7 @@ def encoded_facts_of(path: str, id_: WorkloadId) -> bytes:
         return asking.makefile("rb").read()
 
 
-class Explanations:
+class RowExplanations:
     """Explains rows of the table: the record in sentences, and what the HPA does next.
 
     Its bounds, its behavior and the requests of its pods are facts of the computing process at the socket `facts`;
@@ -179,7 +179,7 @@ def _not_known(record: Recommendation, why: str) -> list[str]:
 class Workloads:
     """The handlers; they share the table and its age with `pages`."""
 
-    def __init__(self, pages: RecommendationPages, explanations: Explanations) -> None:
+    def __init__(self, pages: RecommendationPages, explanations: RowExplanations) -> None:
         self._pages, self._explanations = pages, explanations
 
     async def forecasts(self, request: Request) -> Response:

@@ -15,7 +15,7 @@ from forecaster.publish.table import pictures_path
 from forecaster.serving.app import create_app
 from forecaster.serving.metrics import ServingMetrics
 from forecaster.serving.what_if import AT_ONCE, CallerLimit
-from forecaster.serving.workloads import Explanations
+from forecaster.serving.workloads import RowExplanations
 from tests.support.asgi import Client
 from tests.support.builders import NOON, after, workload
 from tests.support.composed import composed, published, recorded_cluster, scale, table_path, tick
@@ -90,7 +90,7 @@ def test_a_replica_that_copies_has_facts_of_another_time(story: Story) -> None:
 
 
 def test_readers_that_ask_in_a_loop_cost_the_cycles_little(story: Story) -> None:
-    explanations, table = Explanations(str(story.facts.path)), published(story.directory)
+    explanations, table = RowExplanations(str(story.facts.path)), published(story.directory)
     explanations.limit = CallerLimit(lambda: 0.0)
     web = next(entry for entry in table.entries if entry.name == "web")
 
