@@ -137,7 +137,7 @@ class Forecaster:
         """Return one sentence for each signal of which some models failed."""
         sentences = []
         for signal, shards in self.signals.items():
-            failures = [shard.failure for shard in shards.shards if shard.failure]
+            failures = [shard.failure for shard in shards.shards if shard.failure and shard.fitted is None]
             if failures:
                 sentences.append(f"forecast of {signal}: {failures[0]} ({len(failures)} of {len(shards.shards)} parts)")
         return sentences

@@ -35,8 +35,9 @@ class Shard:
     """Some workloads and the model fitted on them; `rows` says where in the history they are.
 
     Until the first fit, `fitted` is what stands in for the model, or nothing.
-    A model that fails costs its own workloads their forecast, with a reason, and no others. One that fails on the
-    way is fitted anew in the next round; one that fails in the round of its fit waits until its turn comes again.
+    A model that fails costs its own workloads their forecast, with a reason, and no others. Its shard is divided until
+    the workload that it fails on is alone. Alone, one that fails on the way is fitted anew in the next round; one that
+    fails in the round of its fit waits until its turn comes again.
     """
 
     ids: tuple[WorkloadId, ...]
@@ -46,11 +47,12 @@ class Shard:
     fitted_at: datetime | None = None
     """Instant of the last fit; None when it is to be fitted at once."""
     failure: str = ""
+    """Why it has no model; after a fit, why it had none, until the new one has answered."""
     cleaning: Cleaning | None = None
 
     def learn(self, model: models.Model, history: FreshHistory, now: datetime) -> None:
         """Fit anew."""
-        self.fitted, self.fitted_at, self.failure = None, now, ""
+        self.fitted, self.fitted_at = None, now
         panel = self._weeks(history)
         with self.boundary():
             self.fitted = without_history(model.fit(panel))
@@ -93,9 +95,19 @@ class Shard:
         return Shard(self.ids + other.ids, self.keys + other.keys, rows, cleaning=cleaning)
 
     @classmethod
-    def of(cls, ids: tuple[WorkloadId, ...]) -> Shard:
+    def of(cls, ids: tuple[WorkloadId, ...], failure: str = "") -> Shard:
         """Return a shard without a model."""
-        return cls(ids, tuple(id_.path for id_ in ids))
+        return cls(ids, tuple(id_.path for id_ in ids), failure=failure)
+
+    @property
+    def divides(self) -> bool:
+        """Whether its model failed, on some of several workloads."""
+        return bool(self.failure) and self.fitted is None and len(self.ids) > 1
+
+    def halves(self) -> tuple[Shard, ...]:
+        """Return two shards that are to be fitted at once in place of one that divides."""
+        middle = len(self.ids) // 2
+        return tuple(Shard.of(ids, self.failure) for ids in (self.ids[:middle], self.ids[middle:]))
 
     @contextmanager
     def boundary(self) -> Iterator[None]:
@@ -140,8 +152,11 @@ class Shards:
         others of its shard would have no model until the next fit.
         """
         requested = {span: tuple(ids) for span, ids in ids_by_span.items()}
-        if keys == self._known and requested == self._requested:
+        divided = any(shard.divides for shard in self.shards)
+        if keys == self._known and requested == self._requested and not divided:
             return
+        if divided:
+            self.shards = [part for shard in self.shards for part in (shard.halves() if shard.divides else (shard,))]
         row = {id_: i for i, id_ in enumerate(keys)}
         requested_ids = dict.fromkeys(chain.from_iterable(requested.values()))
         stay = chain.from_iterable(shard.ids for shard in self.shards if mostly(shard.ids, requested_ids))
@@ -158,12 +173,14 @@ class Shards:
         """Fit a shard anew, with those after it that fit into one; nothing where it has become part of another.
 
         One that was never cleaned would take from the other what its pods use to start: it is joined the next time.
+        One that failed is not joined before its model has answered.
         """
         place = next((i for i, shard in enumerate(self.shards) if shard is due), None)
         if place is None:
             return
         for after in self.shards[place + 1 :]:
-            if len(due.ids) + len(after.ids) > ROWS or (due.cleaning is None) != (after.cleaning is None):
+            too_large = len(due.ids) + len(after.ids) > ROWS
+            if too_large or due.failure or after.failure or (due.cleaning is None) != (after.cleaning is None):
                 break
             due = due.with_next(after)
             self.shards[place : place + 2] = [due]
@@ -274,7 +291,7 @@ def regrouped(shards: Sequence[Shard], ids: Iterable[WorkloadId]) -> list[Shard]
     placed = set(chain.from_iterable(stay))
     coming = (id_ for id_ in ordered if id_ not in placed)
     for shard, group in zip(shards, stay, strict=True):
-        if shard.fitted_at is None or shard.fitted is None:
+        if (shard.fitted_at is None or shard.fitted is None) and not shard.failure:
             group.extend(islice(coming, ROWS - len(group)))
     renewed = [shard.with_only(tuple(group)) for shard, group in zip(shards, stay, strict=True) if group]
     while new := tuple(islice(coming, ROWS)):

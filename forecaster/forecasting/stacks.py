@@ -168,6 +168,8 @@ class Stack:
                 answers[window].take(self.first + rows, keys, peak)
         if isinstance(self.fitted, models.Forgets):
             self._learned(without_history(model))
+        for shard in self.shards:
+            shard.failure = ""
 
     def _learned(self, fitted: models.Fitted) -> None:
         """Return the learned state to the shards."""

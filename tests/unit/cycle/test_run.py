@@ -26,6 +26,7 @@ from forecaster.horizontal.explain import explanation
 from forecaster.kube.client import ApiError
 from forecaster.store.history import HistorySettings
 from forecaster.vertical.sizing.memory import OOM_RAISE
+from models import LastValue
 from tests.support.builders import GIB, NOON, after, minutes, workload
 from tests.support.fakes import CycleOnFakes, Load, load, named, nobody_answers, steady, stored_values
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from forecaster.cycle.run import Outcome
-    from models import Panel, Peak, StepWindow
+    from models import Fitted, Panel, Peak, StepWindow
 
 WEB = load().workload.id
 BERLIN = ZoneInfo("Europe/Berlin")
@@ -361,7 +362,7 @@ class TestModelThatFails:
         stage.cycle.forecaster.signals = {CPU: Shards(Broken(fitting=True))}
         outcome = stage.run()
         assert outcome.report.failures == (
-            "forecast of cpu: the model failed with ZeroDivisionError: no fit today (1 of 1 parts)",
+            "forecast of cpu: the model failed with ZeroDivisionError: no fit today (2 of 2 parts)",
         )
         (record,) = (record for record in outcome.recommendations if record.id == WEB)
         assert (record.recommended_replicas, record.replicas.reason) == (6, Reason.FALLBACK)
@@ -373,6 +374,39 @@ class TestModelThatFails:
         outcome = stage.run()
         assert "no word today" in outcome.report.failures[0]
         assert reasons(outcome) == {Reason.FALLBACK}
+
+    @pytest.mark.parametrize("fitting", [True, False], ids=["in its fits", "when it is asked"])
+    def test_on_one_workload_costs_the_others_of_its_part_their_forecast_for_some_cycles_only(
+        self, *, fitting: bool
+    ) -> None:
+        stage = CycleOnFakes(*(load(f"web-{i}", cpu=3.0) for i in range(20)))
+        stage.cycle.forecaster.signals = {CPU: Shards(BrokenOn("web-7", fitting=fitting))}
+        *_, outcome = stage.run_minutes(0, 12)
+        words = {row.id.name: row.replicas.message for row in outcome.recommendations}
+        assert [name for name, message in words.items() if "the model failed" in message] == ["web-7"]
+        (failure,) = outcome.report.failures
+        assert failure.startswith("forecast of cpu: the model failed with ZeroDivisionError: not web-7 (1 of ")
+
+
+@dataclass(frozen=True)
+class BrokenOn:
+    """The last value, but not of one workload: it fails when it is fitted on it, or when it is asked about it."""
+
+    workload: str
+    fitting: bool
+    name: str = "broken"
+
+    def fit(self, panel: Panel) -> BrokenOn:
+        return self._checked(panel) if self.fitting else self
+
+    def update(self, panel: Panel) -> Fitted:
+        self._checked(panel)
+        return LastValue().fit(panel)
+
+    def _checked(self, panel: Panel) -> BrokenOn:
+        if any(key.endswith(self.workload) for key in panel.keys):
+            raise ZeroDivisionError(f"not {self.workload}")
+        return self
 
 
 @dataclass(frozen=True)
