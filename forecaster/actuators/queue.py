@@ -98,10 +98,8 @@ class WriteTurns:
             self.failed[write.subject.key] = namespace_of(write)
         else:
             self.written[namespace_of(write)] = now
-            if hasattr(write, "watch"):  # those of modes floor and scale
-                names = ("floor", "before", "backed_off_until", "watch")
-                marks = {name: getattr(write, name) for name in names if hasattr(write, name)}
-                self.marks[write.subject.key] = now, write.subject.uid, marks
+            if write.marks:
+                self.marks[write.subject.key] = now, write.subject.uid, write.marks
 
     def blocked(self, now: datetime) -> int:
         """Return in how many namespaces writes fail and none succeeds, where they are more than those written to.

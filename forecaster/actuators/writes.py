@@ -142,6 +142,10 @@ class ClusterWrite(Protocol):
     def move(self) -> Move | None:
         """The count that is changed; None for a change to which no limit applies."""
 
+    @property
+    def marks(self) -> dict[str, Any]:
+        """The marks that it leaves, by attribute of the object; none where it does not matter that they are lost."""
+
     def facts(self) -> dict[str, object]:
         """Return the fields of the audit line."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from forecaster.actuators.limits import Move
 from forecaster.actuators.rollback import UNKNOWN_HEALTH, Health, Watch
@@ -117,6 +117,11 @@ class Write:
         if self.change in {Change.RENEW, Change.YIELD, Change.FORGET}:
             return None
         return Move(self.min_replicas, self.subject.min_replicas, self.subject.replicas)
+
+    @property
+    def marks(self) -> dict[str, Any]:
+        """The marks that it leaves on the HPA."""
+        return {"floor": self.floor, "backed_off_until": self.backed_off_until, "watch": self.watch}
 
     def __str__(self) -> str:
         return f"{self.subject}: minReplicas {self.min_replicas}"

@@ -7,7 +7,7 @@ from collections.abc import Container, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from types import MappingProxyType
-from typing import NamedTuple, TypeAlias
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from forecaster.actuators.limits import MIN_FALL, Move
 from forecaster.actuators.writes import MANAGER, Change
@@ -123,6 +123,8 @@ class ResizeWrite:
     """Annotation after the write; None where ours is removed."""
     settled: bool = False
     backed_off_until: datetime | None = None
+    marks: ClassVar[dict[str, Any]] = {}
+    """Not remembered: pods are not replaced from files, as HPAs and workloads are."""
 
     @property
     def move(self) -> Move | None:

@@ -121,6 +121,11 @@ class ScaleWrite:
             return None
         return Move(self.replicas, self.subject.replicas, self.subject.pods, self.measured)
 
+    @property
+    def marks(self) -> dict[str, Any]:
+        """The marks that it leaves on the workload."""
+        return {"before": self.before, "backed_off_until": self.backed_off_until, "watch": self.watch}
+
     def __str__(self) -> str:
         return f"{self.subject}: replicas {self.replicas}"
 
