@@ -10,10 +10,11 @@ import numpy as np
 
 from forecaster.domain.decision import Reason
 from forecaster.horizontal.checked import Checked, check
-from forecaster.horizontal.clamps import RECOMMENDATION, ClampContext, clamped, clamped_for_hpa, outage_hold
+from forecaster.horizontal.clamps import RECOMMENDATION, ClampContext, clamped, clamped_for_hpa
 from forecaster.horizontal.codes import INCOMPLETE, REASONS, STALE, UNKNOWN
 from forecaster.horizontal.inputs import Inputs
 from forecaster.horizontal.numbers import Codes, Counts, Flags
+from forecaster.horizontal.outages import observed
 from forecaster.horizontal.proposals import Proposals, combined, proposals_of
 from forecaster.horizontal.state import State
 
@@ -68,7 +69,7 @@ def decide(inputs: Inputs, state: State, now: float) -> tuple[Decisions, State]:
     desired = desired_of(checked, proposals, inputs.acting)
     reason = refusals(inputs, checked, desired)
     scales, silent = reason == REACTIVE, (reason == NO_DATA) | (reason == STALE_DATA)
-    state = outage_hold.observed(state, checked, inputs, now, scales=scales, silent=silent)
+    state = observed(state, checked, inputs, now, scales=scales, silent=silent)
     at = ClampContext(checked, desired, state, now)
     counts = clamped(desired.reactive, at)
     offered = clamped_for_hpa(counts[RECOMMENDATION], at)

@@ -6,11 +6,22 @@ from forecaster.domain.forecast import Measured, Unknown
 from forecaster.domain.policy import HorizontalPolicy
 from forecaster.domain.policy_numbers import stated_numbers
 from forecaster.domain.workload import Workload
-from forecaster.horizontal.clamps.outage_hold import Missing, cause_sentence, unseen_sentence
-from forecaster.horizontal.codes import CHECKED, EVENT, FIRST_NUMBER, IMPOSSIBLE, KNOWN, NONE, READY, REPLICAS
+from forecaster.horizontal.codes import (
+    CHECKED,
+    EVENT,
+    FIRST_NUMBER,
+    GONE,
+    IMPOSSIBLE,
+    KNOWN,
+    NONE,
+    READY,
+    REPLICAS,
+    SILENCE,
+)
 from forecaster.horizontal.decide import Decisions
 from forecaster.horizontal.inputs import USUAL
 from forecaster.horizontal.row import NO_RULES, DecidedRow, DecidedTarget, RuleNumbers
+from forecaster.horizontal.sentences import unseen_sentence
 from forecaster.horizontal.targets import PodTarget, Unusable, stated_pod, targets_of
 from forecaster.horizontal.terms import UNREADABLE_TERMS, Terms
 
@@ -58,14 +69,18 @@ def failure_words(decisions: Decisions, row: int) -> str:
 
 
 def outage_words(decisions: Decisions, row: int) -> str:
-    """Name the signals that are or were missing while the floor of an outage holds."""
-    state = decisions.state
-    if state.cause[row] == NONE:
+    """Say why the floor of an outage holds: load is gone, load is back, or samples are or were missing."""
+    state, limit = decisions.state, float(decisions.inputs.policy.max_sample_age[row])
+    cause = state.cause[row]
+    if cause == NONE:
         return ""
-    columns = zip(state.signals, state.missing[:, row].tolist(), state.missing_age[:, row].tolist(), strict=True)
-    missing = (Missing(signal, code, age) for signal, code, age in columns if code != KNOWN)
-    gone, limit = int(state.gone[row]), float(decisions.inputs.policy.max_sample_age[row])
-    return cause_sentence(int(state.cause[row]), state.signals[gone] if gone >= 0 else "", missing, limit)
+    if cause == SILENCE:
+        columns = zip(state.signals, state.missing[:, row].tolist(), state.missing_age[:, row].tolist(), strict=True)
+        missing = [(signal, code, age) for signal, code, age in columns if code != KNOWN]
+        reasons = (f"{signal}: {unseen_sentence(code, signal, age, limit)}" for signal, code, age in missing)
+        return "samples were missing: " + "; ".join(reasons)
+    gone = state.signals[state.gone[row]]
+    return f"{gone} load has gone" if cause == GONE else f"{gone} load is back after an outage"
 
 
 def unmeasured_words(decisions: Decisions, row: int, target: int, measured: Measured | Unknown) -> str:

@@ -13,13 +13,24 @@ from math import isfinite
 from forecaster.domain.decision import Clamp, Hold, Reason, Recommendation, Resize, Scale, SignalView
 from forecaster.domain.workload import Resources, WorkloadId
 from forecaster.horizontal.clamps import CLAMPS, Step
-from forecaster.horizontal.clamps.outage_hold import unseen_sentence
-from forecaster.horizontal.codes import INCOMPLETE, KNOWN, SAMPLED, SCALED, UNKNOWN
+from forecaster.horizontal.codes import (
+    IMPOSSIBLE,
+    INCOMPLETE,
+    KNOWN,
+    NO_SAMPLE,
+    NOT_READ,
+    SAMPLED,
+    SCALED,
+    STALE,
+    UNKNOWN,
+)
 from forecaster.horizontal.row import DecidedRow, DecidedTarget
 
 SPARE = [clamp.name for clamp in CLAMPS].index("spare") + 1
 """Position of the count after the spare pods among the one by measured demand and those after each clamp."""
 NO_TARGET = "no HPA and no CPU request: nothing says what one pod should carry"
+MAX_SILENCE = 1e9
+"""Seconds; a larger age means no sample."""
 
 
 def recommendation(
@@ -127,6 +138,29 @@ def _unmeasured(row: DecidedRow, target: DecidedTarget) -> str:
     if target.unseen == KNOWN:
         return "no pod is ready" if row.current else "no pod is requested"
     return target.unmeasured or unseen_sentence(target.unseen, target.signal, target.age, row.rules.max_sample_age)
+
+
+_UNSEEN = {
+    NO_SAMPLE: "no sample",
+    IMPOSSIBLE: "the measured value is not a valid amount",
+    INCOMPLETE: "the measured value is part of a sum",
+}
+
+
+def unseen_sentence(code: int, signal: str, age_seconds: float, limit_seconds: float) -> str:
+    """Say why a signal has no measurement."""
+    if code == NOT_READ:
+        return f"{signal} is not among the signals read"
+    if code == STALE:
+        return _stale(age_seconds, limit_seconds)
+    return _UNSEEN[code]
+
+
+def _stale(age_seconds: float, limit_seconds: float) -> str:
+    """`demand.latest` has these words, too, where the ages are known."""
+    if not age_seconds <= MAX_SILENCE:
+        return "the latest sample is too old"
+    return f"the latest sample is {age_seconds / 60:.0f} min old, {limit_seconds / 60:.0f} min is the limit"
 
 
 def _views(row: DecidedRow) -> Iterator[SignalView]:

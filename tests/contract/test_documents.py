@@ -16,6 +16,7 @@ from forecaster.config.settings import Settings
 from forecaster.domain.decision import Reason
 from forecaster.domain.policy import Policy
 from forecaster.errors import OWN_PACKAGES
+from forecaster.horizontal.clamps import CLAMPS
 from forecaster.serving.metrics import FAMILIES
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ SHOWN = {"forecaster/sources/still.py", "benchmarks/bench/peers/yesterday.py"}
 FOUND_BY_README = {
     "where a query is built": "\ndef ",
     "where demand becomes a count": "\ndef decide(",
+    "where a clamp lives, and its sentence": "\nCLAMPS = (",
     "where an HPA's answer comes from": "external.metrics.k8s.io",
     "a cycle on one screen": "\n    def run(",
 }
@@ -114,12 +116,9 @@ def test_every_path_that_is_named_exists(page: Path) -> None:
     assert {path for path in named if not (ROOT / path).exists()} - SHOWN == set()
 
 
-def test_every_clamp_is_found_from_the_readme_with_its_sentence() -> None:
-    files = set((ROOT / "forecaster" / "horizontal" / "clamps").glob("*.py"))
-    clamps = {file for file in files if file.name != "__init__.py"}
-    linked = set(re.findall(r"\(forecaster/horizontal/clamps/(\w+\.py)\)", text_of("README.md")))
-    assert linked == {file.name for file in clamps}
-    assert [file.name for file in clamps if "\ndef sentence(" not in file.read_text(encoding="utf-8")] == []
+def test_every_clamp_is_described_in_its_order() -> None:
+    described = text_of("docs", "decisions.md").partition("## Clamps")[2].partition("\n## ")[0]
+    assert re.findall(r"^\| `([^`]+)` \|", described, re.MULTILINE) == [clamp.name for clamp in CLAMPS]
 
 
 @pytest.mark.parametrize(("row", "defines"), FOUND_BY_README.items(), ids=FOUND_BY_README)

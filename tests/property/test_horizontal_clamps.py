@@ -11,10 +11,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.horizontal.clamps import events
-from forecaster.horizontal.clamps.blast_radius import FEW, within_radius
-from forecaster.horizontal.clamps.bounds import bounded
-from forecaster.horizontal.clamps.stabilization import highest_since
+from forecaster.horizontal.clamps import FEW, bounded, highest_since, lowered_by_event, within_radius
 from forecaster.horizontal.codes import UNKNOWN
 from forecaster.horizontal.state import Ring
 from forecaster.hpa.behavior import PastRecommendation
@@ -85,7 +82,7 @@ def test_the_maximum_of_an_event_takes_nothing_from_measured_demand_unless_state
     columns = SimpleNamespace(event_most=np.array([most]), event_bound=np.array([bound]))
     desired = SimpleNamespace(reactive=np.array([reactive]))
     at = cast("ClampContext", SimpleNamespace(checked=columns, desired=desired))
-    (after,) = events.lowered(np.array([count]), at)
+    (after,) = lowered_by_event(np.array([count]), at)
     assert after <= min(count, bound)
     assert after <= max(most, reactive)
     assert after >= min(count, reactive, bound)

@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from forecaster.horizontal import proposals as arrays
-from forecaster.horizontal.clamps.bounds import bounded
-from forecaster.horizontal.clamps.stabilization import highest_since
+from forecaster.horizontal.clamps import bounded, highest_since
 from forecaster.horizontal.codes import UNKNOWN
 from forecaster.horizontal.numbers import Band
 from forecaster.horizontal.proposals import ReadyPods

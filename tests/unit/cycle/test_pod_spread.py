@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from forecaster.domain.policies import Policies
 from forecaster.domain.signal import CPU
 from forecaster.domain.workload import NO_SPREAD, Spread
-from forecaster.horizontal.clamps.spare import with_spare
+from forecaster.horizontal.clamps import with_spare
 from forecaster.horizontal.explain import explanation
 from forecaster.publish.decided import DecidedRows
 from tests.support.builders import hpa, policy, workload

@@ -11,7 +11,7 @@ import numpy as np
 from forecaster.domain.decision import Hold, Reason
 from forecaster.domain.event import ScheduledEvent
 from forecaster.domain.workload import Target, TargetType
-from forecaster.horizontal.clamps.blast_radius import within_radius
+from forecaster.horizontal.clamps import within_radius
 from tests.support.builders import NO_SAMPLE, NOON, after, ahead, hpa, outlooks, policy, workload
 from tests.support.horizontal import NOTHING_BEFORE, decide, decided, recommended_before
 

@@ -1,48 +1,23 @@
-"""After an outage of samples or of load the count before stays the floor for a while: callers come back all at once."""
+"""Outages of samples or of load: the count before stays the floor for a while, as callers come back all at once."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from forecaster.horizontal.codes import (
-    BACK,
-    GONE,
-    IMPOSSIBLE,
-    INCOMPLETE,
-    KNOWN,
-    LARGEST,
-    NO_SAMPLE,
-    NONE,
-    NOT_READ,
-    SILENCE,
-    STALE,
-)
-from forecaster.horizontal.lazy_numpy import np
+import numpy as np
 
-if TYPE_CHECKING:
-    from forecaster.horizontal.checked import Checked
-    from forecaster.horizontal.clamps import ClampContext, Step
-    from forecaster.horizontal.inputs import Inputs
-    from forecaster.horizontal.numbers import Counts, Flags, Floats
-    from forecaster.horizontal.state import State
+from forecaster.horizontal.checked import Checked
+from forecaster.horizontal.codes import BACK, GONE, KNOWN, LARGEST, NONE, SILENCE
+from forecaster.horizontal.inputs import Inputs
+from forecaster.horizontal.numbers import Counts, Flags, Floats
+from forecaster.horizontal.state import State
 
 GONE_SHARE = 0.1
 """Load below this share of the lowest expected load (its 10 % quantile) has not fallen, it is gone."""
 BACK_SHARE = 0.5
 """A load is back when it reaches this share of its former level."""
-MAX_SILENCE = 1e9
-"""Seconds; a larger age means no sample."""
-CAUSES = (GONE, BACK, SILENCE, NONE)
-
-
-def limited(count: Counts, at: ClampContext) -> Counts:
-    """The count [row], raised to the floor of an outage."""
-    if "outage_hold" not in at.checked.policy.in_use:
-        return count
-    return np.maximum(count, np.where(at.checked.policy["outage_hold"] > 0.0, at.state.floor, 0))
+CAUSES = tuple(map(np.int8, (GONE, BACK, SILENCE, NONE)))
 
 
 def observed(state: State, checked: Checked, inputs: Inputs, now: float, *, scales: Flags, silent: Flags) -> State:
@@ -63,7 +38,7 @@ def observed(state: State, checked: Checked, inputs: Inputs, now: float, *, scal
     lost, went, raised = gone >= 0, np.maximum(gone, 0), np.maximum(checked.current, state.floor)
     return replace(
         _silenced(state, checked, inputs, silent),
-        cause=np.select([lost, back, silent, over], [*map(np.int8, CAUSES)], state.cause),
+        cause=np.select([lost, back, silent, over], CAUSES, state.cause),
         floor=np.select([lost, silent, over], [raised, checked.current, 0], state.floor),
         until=np.where(lost | back | silent, now + hold, until),
         gone=np.where(lost, gone, np.where(silent | over, -1, state.gone)),
@@ -125,48 +100,3 @@ def _silenced(state: State, checked: Checked, inputs: Inputs, silent: Flags) -> 
         missing[signal] = np.where(silent, checked.unseen[target], missing[signal])
         age[signal] = np.where(silent, inputs.age[target], age[signal])
     return replace(state, missing=missing, missing_age=age)
-
-
-def sentence(step: Step) -> str:
-    """Say why there was an outage, and until when its floor holds."""
-    until = datetime.fromtimestamp(step.row.outage_until, UTC)
-    return f"{step.row.outage}; floor until {until:%H:%M} UTC"
-
-
-def cause_sentence(cause: int, signal: str, missing: Iterable[Missing], limit_seconds: float) -> str:
-    """Say why there was an outage: the `missing` signals, or the `signal` with a load that is gone or back."""
-    if cause == SILENCE:
-        reasons = (f"{name}: {unseen_sentence(code, name, age, limit_seconds)}" for name, code, age in missing)
-        return "samples were missing: " + "; ".join(reasons)
-    return f"{signal} load has gone" if cause == GONE else f"{signal} load is back after an outage"
-
-
-class Missing(NamedTuple):
-    """A signal without a measurement: why, a code, and seconds since its latest sample."""
-
-    signal: str
-    code: int
-    age_seconds: float
-
-
-_UNSEEN = {
-    NO_SAMPLE: "no sample",
-    IMPOSSIBLE: "the measured value is not a valid amount",
-    INCOMPLETE: "the measured value is part of a sum",
-}
-
-
-def unseen_sentence(code: int, signal: str, age_seconds: float, limit_seconds: float) -> str:
-    """Say why a signal has no measurement."""
-    if code == NOT_READ:
-        return f"{signal} is not among the signals read"
-    if code == STALE:
-        return _stale(age_seconds, limit_seconds)
-    return _UNSEEN[code]
-
-
-def _stale(age_seconds: float, limit_seconds: float) -> str:
-    """`demand.latest` has these words, too, where the ages are known."""
-    if not age_seconds <= MAX_SILENCE:
-        return "the latest sample is too old"
-    return f"the latest sample is {age_seconds / 60:.0f} min old, {limit_seconds / 60:.0f} min is the limit"
