@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import closing, suppress
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from forecaster import __version__
-from forecaster.app.serve import database_address
 from forecaster.config.settings import Settings
 from forecaster.domain.decision import Recommendation
 from forecaster.domain.workload import WorkloadId
-from forecaster.errors import StoreError
 from forecaster.publish.record import verdict_of
 from forecaster.publish.views import recommendation_view
 from forecaster.replay.traces import Traces
 from forecaster.sources.bundle import FORMAT, Bundle, Manifest
-from forecaster.store.ledger import SqlLedger
+from forecaster.store.ledger import Decision
 
 PORTABLE = ("history", "signals", "cycle", "forecast", "floor", "scale", "resize", "policy", "overrides")
 """The sections of the settings that decisions depend on, or other sections; the rest holds addresses and secrets."""
@@ -51,19 +47,16 @@ def bundle_of(
     )
 
 
-def recorded_changes(settings: Settings, ids: Sequence[WorkloadId], since: datetime) -> list[dict[str, Any]]:
-    """Changes of decisions that the service recorded; none where it has no database."""
-    ledger = SqlLedger(database_address(settings.state), keep=settings.state.keep)
-    with closing(ledger), suppress(StoreError):
-        return [
-            {
-                "at": change.at.isoformat(),
-                **id_._asdict(),
-                **change.decided._asdict(),
-                "verdict": verdict_of(change.decided.replicas_now, change.decided.replicas),
-                "message": change.message,
-            }
-            for id_, changes in ledger.changes_of(ids, since).items()
-            for change in changes
-        ]
-    return []
+def change_rows(changes: Mapping[WorkloadId, Sequence[Decision]]) -> list[dict[str, Any]]:
+    """Return the changes of decisions that the service recorded, as rows."""
+    return [
+        {
+            "at": change.at.isoformat(),
+            **id_._asdict(),
+            **change.decided._asdict(),
+            "verdict": verdict_of(change.decided.replicas_now, change.decided.replicas),
+            "message": change.message,
+        }
+        for id_, each in changes.items()
+        for change in each
+    ]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing
 from datetime import datetime, timedelta
 from functools import cache, partial
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from forecaster.domain.signal import Signals
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.ports import Source
-    from forecaster.store.ledger import SqlLedger
+    from forecaster.store.ledger import Decision, SqlLedger
     from forecaster.store.state import StateSettings
 
 AFTER = timedelta(minutes=30)
@@ -189,26 +189,35 @@ def history(
     settings = settings_of(config, None, None)
     span = duration_of("--length", length)
     with closing(recorded_ledger(settings.state)) as ledger:
-        changes = ledger.changes_of(chosen(ledger.latest(), workload), current() - span)
+        if not (latest := ledger.latest()):
+            raise ledger.nothing_recorded()
+        changes = ledger.changes_of(chosen(latest, workload), current() - span)
     recorded = [(id_, decision) for id_, decisions in changes.items() for decision in decisions]
     print_recorded(sorted(recorded, key=lambda each: (each[1].at, each[0])), length, output)
 
 
 def recorded_ledger(state: StateSettings) -> SqlLedger:
-    """Return the database in which the service stores decisions; it is not created.
-
-    Raises:
-        StoreError: there is no such file.
-    """
+    """Return the database in which the service stores decisions; it is not created, upgraded or written to."""
     from forecaster.app.serve import database_address
-    from forecaster.errors import StoreError
     from forecaster.store.ledger import SqlLedger
 
-    address = database_address(state)
-    file = address.removeprefix("sqlite:///")
-    if file != address and not Path(file).exists():
-        raise StoreError(f"no decisions are recorded in {file}; --config names the settings of the service that does")
-    return SqlLedger(address, keep=state.keep)
+    return SqlLedger(database_address(state), keep=state.keep, only_read=True)
+
+
+def recorded_changes(
+    state: StateSettings, ids: Iterable[WorkloadId], since: datetime
+) -> dict[WorkloadId, list[Decision]]:
+    """Return the recorded changes of decisions; none without a ledger, nor, with a word on it, if it is unreadable."""
+    from forecaster.errors import StoreError
+
+    if not (state.database or state.database_file or (state.directory / "ledger.sqlite").exists()):
+        return {}
+    try:
+        with closing(recorded_ledger(state)) as ledger:
+            return ledger.changes_of(ids, since)
+    except StoreError as error:
+        tell(f"! the recorded decisions are left out: {error}")
+        return {}
 
 
 def diff(

@@ -90,7 +90,8 @@ def _measured(
     """Read the history and decisions of the workloads of a pattern, and decide about them."""
     from forecaster.app import traces
     from forecaster.app.clock import instant
-    from forecaster.app.export import bundle_of, recorded_changes
+    from forecaster.app.export import bundle_of, change_rows
+    from forecaster.cli.decisions import recorded_changes
     from forecaster.cli.once import cycle_run
 
     measured = traces.measured(
@@ -104,4 +105,5 @@ def _measured(
     )
     outcome = cycle_run(settings, measured.end.isoformat(), workload, shown)[1]
     ids = [traced.id for traced in measured.workloads]
-    return bundle_of(measured, settings, outcome.recommendations, recorded_changes(settings, ids, measured.start))
+    changes = change_rows(recorded_changes(settings.state, ids, measured.start))
+    return bundle_of(measured, settings, outcome.recommendations, changes)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from contextlib import closing
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -151,9 +150,8 @@ def _recorded(inputs: ReplayInputs) -> tuple[Comparison | None, list[SpareCost]]
     from forecaster.replay.realised import outcome_of, spare_costs
 
     state, traces, policies = inputs.settings.state, inputs.traces, inputs.policies
-    if not (state.database or state.database_file or (state.directory / "ledger.sqlite").exists()):
+    if not (decisions := decisions_of(state, [workload.id for workload in traces.workloads], inputs.begin)):
         return None, []
-    decisions = decisions_of(state, [workload.id for workload in traces.workloads], inputs.begin)
     begin, until, assumed = inputs.begin, inputs.until, inputs.assumed
     realised = outcome_of(traces, decisions, policies, begin=begin, until=until, assumed=assumed)
     costs = spare_costs(traces.workloads, decisions, policies, begin=begin, until=until, prices=assumed.prices)
@@ -178,17 +176,11 @@ HISTORY_BEFORE = timedelta(days=30)
 def decisions_of(
     settings: StateSettings, workloads: Iterable[WorkloadId], begin: datetime
 ) -> dict[WorkloadId, list[DecidedCount]]:
-    """Return every change of a decision since `begin`, and the decision in force then.
-
-    Raises:
-        StoreError: the database cannot be read.
-    """
-    from forecaster.cli.decisions import recorded_ledger
+    """Return every change of a decision since `begin`, and the decision in force then; none if they cannot be read."""
+    from forecaster.cli.decisions import recorded_changes
     from forecaster.replay.realised import DecidedCount
 
-    with closing(recorded_ledger(settings)) as ledger:
-        changes = ledger.changes_of(workloads, begin - HISTORY_BEFORE)
     return {
         id_: [DecidedCount(decision.at, decision.decided.replicas, decision.decided.spare) for decision in decisions]
-        for id_, decisions in changes.items()
+        for id_, decisions in recorded_changes(settings, workloads, begin - HISTORY_BEFORE).items()
     }

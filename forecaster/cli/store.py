@@ -71,7 +71,8 @@ def move(
     new = target or database_address(StateSettings(database_file=target_file))
     if old == new:
         raise typer.BadParameter("both databases are the same")
-    with shown_progress("store move") as shown, closing(Database(old)) as before, closing(Database(new)) as after:
+    before, after = Database(old, only_read=True), Database(new)
+    with shown_progress("store move") as shown, closing(before), closing(after):
         moved = MovedView(str(before), str(after), copied(before, after, shown.began))
     print_moved(moved, output)
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, TypeAlias
 
@@ -151,18 +152,19 @@ OTHER_REMEDY = "see whether the database answers at that address"
 class Database:
     """One engine. The schema is made or checked at the first use, so that a database may be late.
 
-    An address that is a function is read again after each failure: passwords are rotated.
+    An address that is a function is read again after each failure: passwords are rotated. A database that is only read
+    is neither created nor upgraded: a service of another release may be writing to it.
     """
 
-    def __init__(self, address: DatabaseAddress) -> None:
-        self._address = address
+    def __init__(self, address: DatabaseAddress, *, only_read: bool = False) -> None:
+        self._address, self._only_read = address, only_read
         self._open()
 
     def _open(self) -> None:
         """Forget what is known of the database, and read its address."""
         self._checked = False
         self._url = _url(self._address if isinstance(self._address, str) else self._address())
-        self._engine = _engine(self._url)
+        self._engine = _engine(self._url, only_read=self._only_read)
 
     def __str__(self) -> str:
         return self._url.set(query={}).render_as_string(hide_password=True)
@@ -212,17 +214,33 @@ class Database:
             self._open()
 
     def _check(self) -> None:
-        with self._engine.begin() as connection:
-            version = version_of(connection)
-        if version < LATEST_REVISION:
+        version = self._version()
+        if self._only_read and not version:
+            raise self.nothing_recorded()
+        if version < LATEST_REVISION and not self._only_read:
             with self._engine.begin() as connection:
                 version = upgrade(connection)
-        if version > LATEST_REVISION:
+        if version != LATEST_REVISION:
+            other = (
+                "name another database" if version > LATEST_REVISION else "wait until its service is of this release"
+            )
             raise StoreError(
                 f"ledger {self}: it has version {version} of the tables, and this forecaster knows {LATEST_REVISION}; "
-                "install the forecaster that made it, or name another database"
+                f"install the forecaster that made it, or {other}"
             )
         self._checked = True
+
+    def _version(self) -> int:
+        """Return the version of the tables, 0 without tables; SQLite would create a file that is only to be read."""
+        file = self._url.get_backend_name() == "sqlite" and self._url.database
+        if self._only_read and file and not Path(file).exists():
+            return 0
+        with self._engine.begin() as connection:
+            return version_of(connection)
+
+    def nothing_recorded(self) -> StoreError:
+        """Return the error of a database without decisions."""
+        return StoreError(f"no decisions are recorded in {self}; --config names the settings of the service that does")
 
 
 def _url(address: str) -> URL:
@@ -240,11 +258,12 @@ def _url(address: str) -> URL:
     raise ConfigError("ledger", [Fault("state.database", problem, "sqlite:///FILE or postgresql://USER@HOST/NAME")])
 
 
-def _engine(url: URL) -> Engine:
+def _engine(url: URL, *, only_read: bool) -> Engine:
     if url.get_backend_name() == "sqlite":
         # Opened for each transaction: what is written into a file that was removed meanwhile is lost without an error.
         engine = create_engine(url, connect_args={"timeout": LOCK_WAIT_SECONDS}, poolclass=NullPool)
-        event.listen(engine, "connect", prepare_sqlite)
+        if not only_read:
+            event.listen(engine, "connect", prepare_sqlite)
         return engine
     waits = {"connect_timeout": LOCK_WAIT_SECONDS, "options": f"-c lock_timeout={LOCK_WAIT_SECONDS}s -c timezone=UTC"}
     try:

@@ -176,8 +176,8 @@ class SqlLedger:
     written by the next cycle.
     """
 
-    def __init__(self, address: DatabaseAddress, *, keep: timedelta) -> None:
-        self._database = Database(address)
+    def __init__(self, address: DatabaseAddress, *, keep: timedelta, only_read: bool = False) -> None:
+        self._database = Database(address, only_read=only_read)
         self._keep = int(keep.total_seconds())
         self._known: Mapping[WorkloadId, KnownWorkload] | None = None
         self._waiting = WaitingScores()
@@ -249,6 +249,10 @@ class SqlLedger:
         """
         with self._database.transaction() as connection:
             return {id_: known.decided for id_, known in _read_known(connection).items()}
+
+    def nothing_recorded(self) -> StoreError:
+        """Return the error of a ledger without decisions."""
+        return self._database.nothing_recorded()
 
     def persisted_history(self, now: datetime, *, changes: int, half_life: timedelta) -> PersistedHistory:
         """Return the latest decisions, at most `changes` of each workload, and the faded scores, for a new process.

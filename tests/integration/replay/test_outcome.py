@@ -42,3 +42,15 @@ def test_the_outcome_of_two_hours_of_kept_decisions(tmp_path: Path) -> None:
     assert workload["strategies"]["decided"]["own"]["pod_hours"] >= 2 * 12 - 1
     assert "shop/search" in printed
     assert {left["name"] for left in decided["left_out"]} == {"checkout", "recommendations", "storefront"}
+
+
+def test_a_ledger_that_cannot_be_read_is_said_and_leaves_the_rest_of_the_report(tmp_path: Path) -> None:
+    recording, settings = load_recording(), tmp_path / "settings.yaml"
+    (tmp_path / "ledger.sqlite").write_text("no database at all, and long enough for its header\n")
+    settings.write_text(f"state: {{directory: {tmp_path}}}", encoding="utf-8")
+    options = ("--config", str(settings), "--until", recording.end.isoformat(), "--length", "1h", "--every", "60")
+    with EmbeddedPrometheus(recording, Queries(), recording.fleet(recording.end)) as server:
+        done = CliRunner().invoke(app, ["report", "shop/search", "--prometheus", server.url, *options, "-o", "json"])
+    assert done.exit_code == 0, done.output
+    assert "! the recorded decisions are left out: ledger sqlite" in done.stderr
+    assert json.loads(done.stdout)["decided"] is None

@@ -14,8 +14,10 @@ from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.runtime.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine, text
+from sqlalchemy import create_engine, inspect, text
+from typer.testing import CliRunner
 
+from forecaster.cli import app
 from forecaster.errors import StoreError
 from forecaster.store import migrations
 from forecaster.store.database import metadata
@@ -25,6 +27,7 @@ from tests.support.recommendations import NOON, recommendation
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from click.testing import Result
     from sqlalchemy import Engine
 
 KEEP = timedelta(days=30)
@@ -90,6 +93,34 @@ def test_revisions_make_the_tables_that_the_ledger_uses(address: str, engine: En
     assert recorded(address) == 1
     with engine.connect() as connection:
         assert compare_metadata(MigrationContext.configure(connection), metadata) == []
+    assert versions(engine) == (3, 3)
+
+
+def history(address: str, folder: Path) -> Result:
+    """Run `forecaster history` on a database."""
+    settings = folder / "settings.yaml"
+    settings.write_text(f"state: {{database: '{address}'}}\n")
+    return CliRunner().invoke(app, ["history", "--config", str(settings), "--length", "9999d"])
+
+
+def test_a_command_that_reads_makes_no_tables(address: str, engine: Engine, tmp_path: Path) -> None:
+    with engine.begin() as connection:
+        connection.execute(text("CREATE TABLE users (name TEXT)"))
+    refused = history(address, tmp_path).exception
+    assert "no decisions are recorded in" in str(refused)
+    with engine.connect() as connection:
+        assert inspect(connection).get_table_names() == ["users"]
+
+
+def test_a_command_that_reads_leaves_older_tables_to_the_service(
+    address: str, engine: Engine, tmp_path: Path, next_release: Callable[..., None]
+) -> None:
+    recorded(address)
+    assert "web" in history(address, tmp_path).stdout
+    next_release()
+    refused = str(history(address, tmp_path).exception)
+    assert "has version 3 of the tables, and this forecaster knows 4" in refused
+    assert "wait until its service is of this release" in refused
     assert versions(engine) == (3, 3)
 
 

@@ -68,7 +68,7 @@ def moved(source: str, target: str, stop_after: int | None = None) -> dict[str, 
         if next(parts) == stop_after:
             raise KeyboardInterrupt
 
-    with closing(Database(source)) as old, closing(Database(target)) as new:
+    with closing(Database(source, only_read=True)) as old, closing(Database(target)) as new:
         return {table.table: table for table in move(old, new, progress)}
 
 
@@ -154,8 +154,14 @@ def test_so_is_one_that_has_gone_on_since_it_was_moved(source: str, target: str)
     assert content(target) == before
 
 
-def test_an_empty_source_is_a_mistake(source: str, target: str, tmp_path: Path) -> None:
-    assert "it holds no workload; name the database" in refusal(f"sqlite:///{tmp_path}/nothing.db", target)
+def test_an_empty_source_is_a_mistake(target: str, tmp_path: Path) -> None:
+    decide(empty := f"sqlite:///{tmp_path}/empty.db", [], minute=0, replicas=1)
+    assert "it holds no workload; name the database" in refusal(empty, target)
+
+
+def test_a_source_that_is_not_there_is_not_made(target: str, tmp_path: Path) -> None:
+    assert "no decisions are recorded in" in refusal(f"sqlite:///{tmp_path}/nothing.db", target)
+    assert not list(tmp_path.iterdir())
 
 
 def run(*arguments: str) -> tuple[int, str]:

@@ -87,6 +87,15 @@ def test_where_nothing_was_recorded_nothing_is_made(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [file]
 
 
+def test_a_service_that_has_decided_nothing_yet_is_no_missing_workload(tmp_path: Path) -> None:
+    SqlLedger(f"sqlite:///{tmp_path / 'ledger.sqlite'}", keep=timedelta(days=1)).latest()
+    file = tmp_path / "settings.yaml"
+    file.write_text(f"state: {{directory: {tmp_path}}}")
+    error = history(file).exception
+    assert isinstance(error, StoreError)
+    assert "no decisions are recorded in" in str(error)
+
+
 def test_a_table_has_a_line_for_each(config: Path) -> None:
     assert "3 → hold" in history(config).stdout
 
