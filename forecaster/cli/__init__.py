@@ -119,7 +119,7 @@ COMMANDS = {
     ),
     "replay": Command(
         "replay:replay",
-        "What would have happened, against the HPA.",
+        "What would have happened, beside the plain HPA.",
         ("replay", f"replay 'shop/*' --from-prometheus {AT} --length 14d --html replay.html"),
     ),
     "tune": Command(
@@ -129,17 +129,17 @@ COMMANDS = {
     ),
     "export": Command(
         "export:export",
-        "Histories and decisions as a file to take away.",
+        "A file with histories and decisions, to replay elsewhere.",
         (f"export week.zip 'shop/*' {AT} --length 7d", "replay --export week.zip"),
     ),
     "report": Command(
         "report:report",
-        "What a week was worth, where we were worse first.",
+        "What a week was worth; where we were worse comes first.",
         (f"report --week --from-prometheus {AT} --html report.html", "report --from 2021-10-18T00:00:00Z --length 2d"),
     ),
     "models": Command("catalogue:models", "The forecasting models there are.", ("models", "models adaptive")),
     "schema": Command(
-        "catalogue:schema", "JSON Schemas of what commands print.", ("schema", "schema once >once.schema.json")
+        "catalogue:schema", "JSON Schemas of what -o json prints.", ("schema", "schema once >once.schema.json")
     ),
     "settings": Command(
         "settings:settings",
@@ -148,20 +148,22 @@ COMMANDS = {
     ),
     "init": Command(
         "init:init",
-        "PredictiveAutoscalers for what scales already.",
+        "Objects for workloads that an HPA, KEDA or VPA scales.",
         ("init -n shop", "init --folder autoscalers", "init --definitions | kubectl apply -f -"),
     ),
     "release": Command(
         "run:release",
-        "Put back what owners stated, remove every mark.",
+        "Put back what owners stated, and remove every mark.",
         ("release", "release 'shop/*' --dry-run --context production", "release --now", "release --expired"),
     ),
     "resume": Command(
-        "run:resume", "Let a braked fleet go down.", ("resume", "resume --context production --config settings.yaml")
+        "run:resume",
+        "Take the brake off for an hour.",
+        ("resume", "resume --context production --config settings.yaml"),
     ),
     "certificates": Command(
         "certificates:certificates",
-        "Our own certificate for the aggregated API.",
+        "Make or renew our certificate for the metrics API.",
         ("certificates --service monitoring/forecaster --secret monitoring/forecaster-tls",),
     ),
     "backtest": Command("backtest", "What a policy would have done over measured history."),

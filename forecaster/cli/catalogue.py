@@ -65,7 +65,7 @@ def model_names(incomplete: str) -> list[str]:
 def models(
     name: Annotated[
         str | None,
-        typer.Argument(metavar="NAME", help="All that one of them says of itself.", autocompletion=model_names),
+        typer.Argument(metavar="NAME", help="Describe this model.", autocompletion=model_names),
     ] = None,
     output: OutputForm = Output.TABLE,
 ) -> None:
@@ -97,7 +97,9 @@ def schema(
     command: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="COMMAND", help="Whose document; without it, a list.", autocompletion=lambda: [*DOCUMENTS]
+            metavar="COMMAND",
+            help="Command whose output is described; default: list them.",
+            autocompletion=lambda: [*DOCUMENTS],
         ),
     ] = None,
 ) -> None:

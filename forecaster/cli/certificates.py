@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from forecaster.certificates.renew import CertificateSpec, CertificateStore
 
 SERVICE_OPTION = typer.Option(help="NAMESPACE/NAME of the Service that the certificate is for.")
-SECRET_OPTION = typer.Option(help="NAMESPACE/NAME of the Secret that holds it; it has to be there, empty at first.")
-API_SERVICE = typer.Option("--api-service", help="APIService that has to trust it, if it is ours; repeated.")
+SECRET_OPTION = typer.Option(help="NAMESPACE/NAME of the Secret that holds it; it must exist and may be empty.")
+API_SERVICE = typer.Option("--api-service", help="APIService of ours that has to trust it; may be repeated.")
 WEBHOOK_OPTION = typer.Option(
-    "--webhook", help="MutatingWebhookConfiguration that has to trust it, if it is ours; repeated."
+    "--webhook", help="MutatingWebhookConfiguration of ours that has to trust it; may be repeated."
 )
 CERTIFICATE_ATTEMPTS = 3
 """The second of two runs at a time finds a conflict and starts again."""
@@ -26,8 +26,8 @@ def certificates(
     secret: Annotated[str, SECRET_OPTION],
     api_services: Annotated[list[str] | None, API_SERVICE] = None,
     webhooks: Annotated[list[str] | None, WEBHOOK_OPTION] = None,
-    days: Annotated[int, typer.Option(min=1, max=3650, help="How long a new one is valid.")] = 90,
-    renew_before: Annotated[int, typer.Option(min=0, help="Days before its end at which it is renewed.")] = 30,
+    days: Annotated[int, typer.Option(min=1, max=3650, help="Days for which a new one is valid.")] = 90,
+    renew_before: Annotated[int, typer.Option(min=0, help="Renew it this many days before it expires.")] = 30,
     kubeconfig: Kubeconfig = None,
     context: Context = "",
 ) -> None:

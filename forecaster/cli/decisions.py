@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 AFTER = timedelta(minutes=30)
 """Time after the decision in which `why-not` looks for its effect."""
 Named = Annotated[
-    str, typer.Argument(metavar="NAMESPACE/NAME", help="The workload; shell patterns.", autocompletion=workload_names)
+    str, typer.Argument(metavar="NAMESPACE/NAME", help="The workload; or e.g. 'shop/*'.", autocompletion=workload_names)
 ]
 
 
@@ -221,12 +221,12 @@ def recorded_changes(
 
 
 def diff(
-    config: Annotated[Path, typer.Argument(metavar="FROM", exists=True, help="Settings or a folder of them.")],
-    other: Annotated[Path, typer.Argument(metavar="TO", exists=True, help="The same with other policies.")],
+    config: Annotated[Path, typer.Argument(metavar="FROM", exists=True, help="Settings of now, or a folder.")],
+    other: Annotated[Path, typer.Argument(metavar="TO", exists=True, help="Settings to compare, or a folder.")],
     prometheus: PrometheusUrl = None,
     namespace: Namespace = None,
     workload: Annotated[
-        str, typer.Option("--workload", metavar="PATTERN", help="Only these.", autocompletion=workload_names)
+        str, typer.Option("--workload", metavar="PATTERN", help="Such as 'shop/*'.", autocompletion=workload_names)
     ] = "*",
     output: OutputForm = Output.TABLE,
     at: Instant = None,

@@ -11,10 +11,10 @@ from forecaster.report.formats import Output
 
 
 def demo(
-    once: Annotated[bool, typer.Option("--once", help="One cycle, then stop.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Run one cycle, then stop.")] = False,
     output: OutputForm = Output.TABLE,
-    serve: Annotated[bool, typer.Option("--serve", help="Show these hours in a browser, on loopback.")] = False,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Of the dashboard; 0 takes a free one.")] = 8080,
+    serve: Annotated[bool, typer.Option("--serve", help="Serve these hours in the dashboard.")] = False,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port of the dashboard; 0 takes a free one.")] = 8080,
 ) -> None:
     """Run the service's own code on real recorded load with a fast clock, and compare with the plain HPA."""
     from forecaster.report.demo import show_dashboard, show_one_cycle, show_play

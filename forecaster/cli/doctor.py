@@ -28,7 +28,7 @@ def doctor(
     prometheus: PrometheusUrl = None,
     config: ConfigFile = None,
     namespace: Namespace = None,
-    output: Annotated[DocumentOutput, typer.Option("--output", "-o", help="How to print.")] = DocumentOutput.TEXT,
+    output: Annotated[DocumentOutput, typer.Option("--output", "-o", help="Output format.")] = DocumentOutput.TEXT,
 ) -> None:
     """Try address, authentication, queries, sample age, history length, clock, rights and store; say what is wrong."""
     from forecaster.app.clock import current

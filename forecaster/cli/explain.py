@@ -44,22 +44,20 @@ if TYPE_CHECKING:
 def explain(
     workload: Annotated[
         str,
-        typer.Argument(metavar="NAMESPACE/NAME", help="The workload; shell patterns.", autocompletion=workload_names),
+        typer.Argument(metavar="NAMESPACE/NAME", help="The workload; or e.g. 'shop/*'.", autocompletion=workload_names),
     ],
     prometheus: PrometheusUrl = None,
     config: ConfigFile = None,
     namespace: Namespace = None,
-    output: Annotated[DocumentOutput, typer.Option("--output", "-o", help="How to print.")] = DocumentOutput.TEXT,
+    output: Annotated[DocumentOutput, typer.Option("--output", "-o", help="Output format.")] = DocumentOutput.TEXT,
     at: Instant = None,
-    joint: Annotated[
-        bool, typer.Option("--joint", help="Say, too, what count and size chosen together would be.")
-    ] = False,
+    joint: Annotated[bool, typer.Option("--joint", help="Also choose count and size together.")] = False,
     changed: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
             metavar="NAME=VALUE",
-            help="Say, too, what another policy would decide, e.g. quantile=0.95 or horizontal.lead_time=5m.",
+            help="Also decide by another policy, e.g. quantile=0.95 or horizontal.lead_time=5m.",
         ),
     ] = None,
     objects: Objects = None,
@@ -67,7 +65,7 @@ def explain(
     donors: Donors = False,
     demo: Demo = False,
     html: Annotated[
-        Path | None, typer.Option("--html", metavar="OUT", dir_okay=False, help="Write a page with pictures there.")
+        Path | None, typer.Option("--html", metavar="OUT", dir_okay=False, help="Write a page with pictures here.")
     ] = None,
 ) -> None:
     """Say how the numbers of a workload came about: inputs, model, quantile, every clamp in order, and why."""

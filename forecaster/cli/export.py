@@ -32,11 +32,13 @@ if TYPE_CHECKING:
     from forecaster.sources.bundle import Bundle
 
 Out = Annotated[Path, typer.Argument(metavar="OUT.zip", dir_okay=False, help="The file to write.")]
-Length = Annotated[str, typer.Option("--length", metavar="DURATION", help="How much, up to the end.")]
+Length = Annotated[str, typer.Option("--length", metavar="DURATION", help="Length of the history, up to --at.")]
 Minutes = Annotated[
     str,
     typer.Option(
-        "--minutes", metavar="DURATION", help="Part of it by the minute; the time before has steps of five minutes."
+        "--minutes",
+        metavar="DURATION",
+        help="Part of it by the minute; the time before that has steps of five minutes.",
     ),
 ]
 

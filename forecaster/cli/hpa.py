@@ -41,12 +41,12 @@ Usage = Annotated[
 ]
 Requests = Annotated[
     list[str] | None,
-    typer.Option("--request", metavar="RESOURCE=QUANTITY", help="What one pod requests, in place of files."),
+    typer.Option("--request", metavar="RESOURCE=QUANTITY", help="Request of one pod, in place of files."),
 ]
 Others = Annotated[list[Path] | None, existing_file("--other", "Another HPA, to compare targets.")]
 Vertical = Annotated[
     list[str] | None,
-    typer.Option("--vertical", metavar="RESOURCE", help="A resource whose requests something else changes."),
+    typer.Option("--vertical", metavar="RESOURCE", help="A resource whose requests a VPA changes."),
 ]
 Instant = Annotated[
     str | None,
@@ -57,14 +57,14 @@ ServerVersion = Annotated[
     typer.Option(
         "--server-version",
         metavar="1.37",
-        help="Version of Kubernetes, for its gates and words; the arithmetic is that of 1.35 on.",
+        help="Version of Kubernetes, for its feature gates and wording; the arithmetic is that of 1.35 and later.",
     ),
 ]
 ScaleToZero = Annotated[
     bool | None,
     typer.Option(
         "--scale-to-zero/--no-scale-to-zero",
-        help="The gate HPAScaleToZero; default: as the version has it, on from 1.37.",
+        help="The feature gate HPAScaleToZero; default: on from 1.37.",
     ),
 ]
 LATEST_RELEASE = "1.37"
@@ -90,7 +90,7 @@ def explain(
             help="Manifests, or - for standard input: streams, lists, Helm's output; HPAs, and ScaledObjects of KEDA.",
         ),
     ] = None,
-    hpa: Annotated[Path | None, existing_file("--hpa", "The same, one file.")] = None,
+    hpa: Annotated[Path | None, existing_file("--hpa", "As FILE.")] = None,
     pods: Pods = None,
     metrics: Metrics = None,
     replicas: Replicas = None,

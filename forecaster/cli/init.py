@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from forecaster.resources.proposals import Proposal
 
 Folder = Annotated[
-    Path | None, typer.Option("--folder", metavar="DIR", help="Write one file for each namespace, none over another.")
+    Path | None, typer.Option("--folder", metavar="DIR", help="Write a new file for each namespace there.")
 ]
 
 

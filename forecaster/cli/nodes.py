@@ -44,26 +44,27 @@ def nodes(
         typer.Option(
             *("--output", "-o"),
             metavar="<table|wide|json|yaml|csv|name|FOR>",
-            help="How to print; FOR is headroom, capacitybuffer or metrics.",
+            help="Output format; FOR is headroom, capacitybuffer or metrics.",
         ),
     ] = NodesOutput.TABLE,
     quantile: Annotated[
-        float, typer.Option("--quantile", min=0.5, max=0.99, help="Quantile of each pool's sum to be ready for.")
+        float,
+        typer.Option("--quantile", min=0.5, max=0.99, help="Quantile of each pool's total that nodes are counted for."),
     ] = 0.95,
     warm_minutes: Annotated[
         int,
-        typer.Option("--warm", metavar="MINUTES", min=1, max=1440, help="How far ahead placeholders keep capacity."),
+        typer.Option("--warm", metavar="MINUTES", min=1, max=1440, help="Minutes ahead that headroom pods cover."),
     ] = 30,
     image: Annotated[
-        str | None, typer.Option("--image", help="What headroom pods run; the pause image that your nodes have does.")
+        str | None, typer.Option("--image", help="Image of headroom pods, e.g. your nodes' pause image.")
     ] = None,
     serve: Annotated[
         str | None,
-        typer.Option("--serve", metavar="HOST:PORT", help="Keep on and answer /metrics there."),
+        typer.Option("--serve", metavar="HOST:PORT", help="Compute every cycle, and answer /metrics at this address."),
     ] = None,
     buffers: Annotated[
         str | None,
-        typer.Option("--buffers", metavar="NAMESPACE", help="With --serve: keep a CapacityBuffer of each pool there."),
+        typer.Option("--buffers", metavar="NAMESPACE", help="With --serve: keep a CapacityBuffer for each pool."),
     ] = None,
     objects: Objects = None,
     server_version: ServerVersion = None,

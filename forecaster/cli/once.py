@@ -138,8 +138,8 @@ def top(
     config: ConfigFile = None,
     namespace: Namespace = None,
     workload: Pattern = "*",
-    rows: Annotated[int | None, typer.Option("--rows", min=1, help="At most so many; default: the terminal's.")] = None,
-    once_only: Annotated[bool, typer.Option("--once", help="One picture, then stop.")] = False,
+    rows: Annotated[int | None, typer.Option("--rows", min=1, help="Most rows; default: what fits.")] = None,
+    once_only: Annotated[bool, typer.Option("--once", help="Print once, then stop.")] = False,
     demo: Demo = False,
 ) -> None:
     """Watch recommendations live, what changes most first: a cycle each interval of the settings, until Ctrl-C."""

@@ -45,7 +45,7 @@ def existing_file(flag: str, about: str) -> Any:
 
 
 PrometheusUrl = Annotated[
-    str | None, typer.Option("--prometheus", metavar="URL", help="Address of Prometheus; overrides the file.")
+    str | None, typer.Option("--prometheus", metavar="URL", help="Address of Prometheus; wins over --config.")
 ]
 ConfigFile = Annotated[
     Path | None,
@@ -62,24 +62,24 @@ Instant = Annotated[
 Pattern = Annotated[
     str,
     typer.Argument(
-        metavar="NAMESPACE/NAME", help="Only these workloads; shell patterns.", autocompletion=workload_names
+        metavar="NAMESPACE/NAME", help="Only these workloads, e.g. 'shop/*'.", autocompletion=workload_names
     ),
 ]
 Donors = Annotated[
     bool,
-    typer.Option("--donors", help="Read the whole fleet, of which forecasts of workloads under two days old are made."),
+    typer.Option("--donors", help="Read all workloads, so that those under two days old can borrow forecasts."),
 ]
-Demo = Annotated[bool, typer.Option("--demo", help="On the recorded load of the demo.")]
+Demo = Annotated[bool, typer.Option("--demo", help="Read the demo's recorded load instead of a Prometheus.")]
 Kubeconfig = Annotated[
     Path | None,
     typer.Option(
         "--kubeconfig",
         metavar="FILE",
-        help="Of the cluster; default: $KUBECONFIG, ~/.kube/config, this pod's account.",
+        help="Kubeconfig of the cluster; default: $KUBECONFIG, ~/.kube/config, this pod's account.",
     ),
 ]
-Context = Annotated[str, typer.Option("--context", metavar="NAME", help="Of the kubeconfig; default: its current one.")]
-OutputForm = Annotated[Output, typer.Option("--output", "-o", help="How to print.")]
+Context = Annotated[str, typer.Option("--context", metavar="NAME", help="In the kubeconfig; default: its current one.")]
+OutputForm = Annotated[Output, typer.Option("--output", "-o", help="Output format.")]
 
 
 @contextmanager

@@ -54,10 +54,10 @@ ServerVersion = Annotated[
 Paths = Annotated[
     Path | None,
     existing_file(
-        "--paths", "Where values have the resources of each container: `NAMESPACE/NAME/CONTAINER: web.resources`."
+        "--paths", "Paths of containers' resources in the values: `NAMESPACE/NAME/CONTAINER: web.resources`."
     ),
 ]
-Values = Annotated[list[Path] | None, existing_file("--values", "What Helm reads before --to.")]
+Values = Annotated[list[Path] | None, existing_file("--values", "Values that Helm reads before --to.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class AdviceOptions:
     severity: Annotated[
         str | None, typer.Option("--severity", metavar="LEAST", help="Only OK, WARNING or CRITICAL and worse.")
     ] = None
-    refused: Annotated[bool, typer.Option("--refused", help="Only what the cluster would refuse.")] = False
+    refused: Annotated[bool, typer.Option("--refused", help="Only sizes that the cluster would refuse.")] = False
     moved: Annotated[
         str | None,
         typer.Option("--moved", metavar="10%", help="Only what moves by more; with -o helm-values, from what Git has."),
@@ -86,7 +86,7 @@ class AdviceOptions:
     price_pod_start: Annotated[
         float, typer.Option("--price-pod-start", min=0, help="With --joint: price of starting or stopping a pod once.")
     ] = 0.0
-    previous: Annotated[Path | None, existing_file("--previous", "An earlier run, `-o json`.")] = None
+    previous: Annotated[Path | None, existing_file("--previous", "Compare with an earlier `-o json`.")] = None
     since_ledger: Annotated[
         bool, typer.Option("--since-ledger", help="Compare with the last decision that the service has recorded.")
     ] = False
@@ -94,7 +94,7 @@ class AdviceOptions:
         bool, typer.Option("--in-place", help="Prove a resize of the running pods instead of a rollout.")
     ] = False
     accept_qos_change: Annotated[
-        bool, typer.Option("--accept-qos-change", help="Another QoS class is no reason to refuse.")
+        bool, typer.Option("--accept-qos-change", help="Accept sizes that change the QoS class.")
     ] = False
     static_cpu: Annotated[
         bool, typer.Option("--static-cpu", help="The kubelets run the static CPU manager: keep whole CPUs whole.")
@@ -109,20 +109,20 @@ class AdviceOptions:
 @grouped
 def recommend(
     given: AdviceOptions,
-    output: Annotated[AdviceOutput, typer.Option("--output", "-o", help="How to print.")] = AdviceOutput.TABLE,
+    output: Annotated[AdviceOutput, typer.Option("--output", "-o", help="Output format.")] = AdviceOutput.TABLE,
     to: Annotated[
         Path | None, typer.Option("--to", metavar="PATH", help="Folder of the kustomize overlay, or file of values.")
     ] = None,
     paths: Paths = None,
     values: Values = None,
-    base: Annotated[str, typer.Option("--base", help="What the overlay builds on.")] = "../base",
-    compare: Annotated[bool, typer.Option("--compare/--no-compare", help="Show VPAs and KRR beside it.")] = True,
-    findings: Annotated[bool, typer.Option("--findings", help="Print what every rule of the cluster says.")] = False,
+    base: Annotated[str, typer.Option("--base", help="Base of the kustomize overlay.")] = "../base",
+    compare: Annotated[bool, typer.Option("--compare/--no-compare", help="Show what VPA and KRR advise.")] = True,
+    findings: Annotated[bool, typer.Option("--findings", help="Print the finding of every cluster rule.")] = False,
     joint: Annotated[
         bool, typer.Option("--joint", help="Choose count and size together where an HPA scales by CPU utilization.")
     ] = False,
 ) -> None:
-    """Say what each pod should request and be limited to, how far off it is, what it costs, and what refuses it."""
+    """Recommend requests and limits: how far off today's are, what they cost, what the cluster would refuse."""
     from forecaster.cli.once import workloads_of
     from forecaster.cli.snapshot import requested_snapshot, with_vpas
     from forecaster.report.advice import print_advice, write_overlay

@@ -27,22 +27,22 @@ Export = Annotated[Path | None, existing_file("--export", "A bundle of `forecast
 FromPrometheus = Annotated[
     bool,
     typer.Option(
-        "--from-prometheus", help="The last weeks of a running cluster, by the settings; --prometheus implies it."
+        "--from-prometheus", help="Read the last weeks of the cluster by the settings; --prometheus implies it."
     ),
 ]
 Hpas = Annotated[
     list[Path] | None,
     existing_file(
-        "--hpa", "HPA manifest, instead of the recorded HPAs; a single one applies to all workloads without one."
+        "--hpa", "HPA manifest that replaces the HPA of its target; a single one applies to all workloads without one."
     ),
 ]
 Request = Annotated[
     list[str] | None,
-    typer.Option("--request", metavar="RESOURCE=QUANTITY", help="What a pod requests, where nothing else says so."),
+    typer.Option("--request", metavar="RESOURCE=QUANTITY", help="Request of one pod, where nothing else states it."),
 ]
 PodCapacity = Annotated[
     str | None,
-    typer.Option("--pod-capacity", metavar="SIGNAL=AMOUNT", help="What fills a pod; default: its CPU request."),
+    typer.Option("--pod-capacity", metavar="SIGNAL=AMOUNT", help="What fills one pod; default: its CPU request."),
 ]
 Length = Annotated[
     str,
@@ -50,24 +50,24 @@ Length = Annotated[
         "--length", metavar="DURATION", help="Length of history to use, ending at --until (tune: at least 6d)."
     ),
 ]
-Until = Annotated[str | None, typer.Option("--until", metavar="TIME", help="End of the time (RFC 3339).")]
+Until = Annotated[str | None, typer.Option("--until", metavar="TIME", help="Its end (RFC 3339); default: the latest.")]
 StartUps = Annotated[
     list[str] | None,
     typer.Option("--start-up", metavar="DURATION", help="Until a pod serves; several are equally likely. Default: 2m."),
 ]
-MetricsDelay = Annotated[str, typer.Option("--metrics-delay", metavar="DURATION", help="Age of what the HPA sees.")]
-Sync = Annotated[str, typer.Option("--sync", metavar="DURATION", help="From one pass of the HPA to the next.")]
+MetricsDelay = Annotated[str, typer.Option("--metrics-delay", metavar="DURATION", help="Age of what the HPA reads.")]
+Sync = Annotated[str, typer.Option("--sync", metavar="DURATION", help="Time from one pass of the HPA to the next.")]
 Returns = Annotated[
     float,
     typer.Option("--returns", metavar="SHARE", help="Share of unserved demand that clients retry."),
 ]
-Cold = Annotated[str, typer.Option("--cold", metavar="DURATION", help="How long a pod that is new carries less.")]
+Cold = Annotated[str, typer.Option("--cold", metavar="DURATION", help="Time for which a new pod carries less.")]
 ColdShare = Annotated[
-    float, typer.Option("--cold-share", metavar="SHARE", help="Of its capacity that it carries meanwhile.")
+    float, typer.Option("--cold-share", metavar="SHARE", help="Share of its capacity that a new pod carries meanwhile.")
 ]
 Every = Annotated[int, typer.Option("--every", min=1, max=60, help="Minutes between two forecasts.")]
 Cache = Annotated[
-    Path | None, typer.Option("--cache", metavar="DIR", file_okay=False, help="Where forecasts are stored.")
+    Path | None, typer.Option("--cache", metavar="DIR", file_okay=False, help="Folder of stored forecasts.")
 ]
 NoCache = Annotated[bool, typer.Option("--no-cache", help="Compute every forecast anew.")]
 CoreHour = Annotated[
@@ -120,14 +120,14 @@ class PricedOptions(ReplayOptions):
 
 
 Models = Annotated[
-    list[str] | None, typer.Option("--model", metavar="NAME", help="Also with this model; may be repeated.")
+    list[str] | None, typer.Option("--model", metavar="NAME", help="Also replay with this model; may be repeated.")
 ]
-Learned = Annotated[bool, typer.Option("--learned", help="Also with the learned policies.")]
+Learned = Annotated[bool, typer.Option("--learned", help="Also replay the learned policies.")]
 Json = Annotated[
-    Path | None, typer.Option("--json", metavar="OUT", dir_okay=False, help="Write the result there, for machines.")
+    Path | None, typer.Option("--json", metavar="OUT", dir_okay=False, help="Write the result as JSON to this file.")
 ]
 Html = Annotated[
-    Path | None, typer.Option("--html", metavar="OUT", dir_okay=False, help="Write a page with pictures there.")
+    Path | None, typer.Option("--html", metavar="OUT", dir_okay=False, help="Write a page with pictures here.")
 ]
 
 

@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from forecaster.report.progress import ShownProgress
     from forecaster.store.state import StateSettings
 
-Week = Annotated[bool, typer.Option("--week", help="Seven days up to the end; as without --from and --length.")]
+Week = Annotated[bool, typer.Option("--week", help="Seven days; the default.")]
 From = Annotated[
     str | None,
     typer.Option(
         "--from", metavar="TIME", help="Beginning of the time (RFC 3339); it ends at --to, or --length later."
     ),
 ]
-To = Annotated[str | None, typer.Option("--to", metavar="TIME", help="Its end, as --until.")]
+To = Annotated[str | None, typer.Option("--to", metavar="TIME", help="End of the time, as --until.")]
 Html = Annotated[
     Path | None,
-    typer.Option("--html", metavar="OUT", dir_okay=False, help="Write the page there, its figures beside it as JSON."),
+    typer.Option("--html", metavar="OUT", dir_okay=False, help="Write a page here, its figures beside it as JSON."),
 ]
 
 

@@ -20,7 +20,7 @@ from forecaster.cli.options import (
 )
 from forecaster.cli.streams import tell
 
-OBJECTS_ARGUMENT = typer.Argument(metavar="NAMESPACE/NAME", help="Only these HPAs and workloads; shell patterns.")
+OBJECTS_ARGUMENT = typer.Argument(metavar="NAMESPACE/NAME", help="Only these HPAs and workloads, e.g. 'shop/*'.")
 
 
 def run(prometheus: PrometheusUrl = None, config: ConfigFile = None, namespace: Namespace = None) -> None:
@@ -45,7 +45,7 @@ def run(prometheus: PrometheusUrl = None, config: ConfigFile = None, namespace: 
 def release(
     pattern: Annotated[str, OBJECTS_ARGUMENT] = "*",
     expired: Annotated[bool, typer.Option("--expired", help="Only floors that were not renewed in time.")] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Ask the API server, and change nothing.")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Let the API server check, and change nothing.")] = False,
     at_once: Annotated[
         bool, typer.Option("--now", help="Also counts of mode scale that fall, whatever the load needs.")
     ] = False,

@@ -33,11 +33,11 @@ def setting_names(incomplete: str) -> list[str]:
 def settings(
     key: Annotated[
         str | None,
-        typer.Argument(metavar="KEY", help="Explain this one: policy.horizontal.", autocompletion=setting_names),
+        typer.Argument(metavar="KEY", help="Explain this one, e.g. policy.horizontal.", autocompletion=setting_names),
     ] = None,
     config: ConfigFile = None,
     prometheus: PrometheusUrl = None,
-    origin: Annotated[bool, typer.Option("--origin", help="Print the settings that are set, and where.")] = False,
+    origin: Annotated[bool, typer.Option("--origin", help="Print only settings that are stated, and where.")] = False,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON Schema, for editors.")] = False,
     output: OutputForm = Output.TABLE,
 ) -> None:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, rich_markup_mode=None)
 
 Health = Annotated[
-    str, typer.Option("--health", metavar="[HOST]:PORT", help="Where /health answers, without TLS; for probes.")
+    str, typer.Option("--health", metavar="[HOST]:PORT", help="Address at which /health answers probes, without TLS.")
 ]
 
 

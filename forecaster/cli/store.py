@@ -38,10 +38,10 @@ Examples:
 From = Annotated[
     str | None, typer.Option("--from", metavar="ADDRESS", help="Database to read; default: that of --config.")
 ]
-To = Annotated[str | None, typer.Option("--to", metavar="ADDRESS", help="Database to fill; an empty one.")]
+To = Annotated[str | None, typer.Option("--to", metavar="ADDRESS", help="Empty database to fill.")]
 ToFile = Annotated[
     Path | None,
-    typer.Option("--to-file", metavar="FILE", help="File that holds its address, for one with a password."),
+    typer.Option("--to-file", metavar="FILE", help="File with that address, for one with a password."),
 ]
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @grouped
 def tune(
     given: ReplayOptions,
-    output: Annotated[TuneOutput, typer.Option("--output", "-o", help="How to print.")] = TuneOutput.YAML,
+    output: Annotated[TuneOutput, typer.Option("--output", "-o", help="Output format.")] = TuneOutput.YAML,
     allow_shortage: Annotated[
         bool,
         typer.Option(
