@@ -81,11 +81,13 @@ def measured(
 ) -> Traces:
     """The last weeks of a cluster: the last `length` by the minute, `history` before it by five minutes.
 
+    An end in the future is the present: pods of hours that are to come would cost, and serve nothing.
+
     Raises:
         SourceError: Prometheus did not answer, or refused.
         SourceRefused: it knows no workload of those chosen.
     """
-    end = last_multiple(until or current(), FIVE_MINUTES)
+    end = last_multiple(min(until or current(), current()), FIVE_MINUTES)
     with closing(factory.prometheus(settings, queries or Queries(), signals)) as source:
         inventory = source.inventory(end)
         chosen_ids = chosen(inventory.ids)

@@ -147,6 +147,7 @@ def _losses(inputs: ReplayInputs) -> Mapping[WorkloadId, ContainerLosses] | None
 
 def _recorded(inputs: ReplayInputs) -> tuple[Comparison | None, list[SpareCost]]:
     """The decisions of the ledger on the load that came, None without any; and what spare pods cost."""
+    from forecaster.cli.streams import tell
     from forecaster.replay.realised import outcome_of, spare_costs
 
     state, traces, policies = inputs.settings.state, inputs.traces, inputs.policies
@@ -155,6 +156,8 @@ def _recorded(inputs: ReplayInputs) -> tuple[Comparison | None, list[SpareCost]]
     begin, until, assumed = inputs.begin, inputs.until, inputs.assumed
     realised = outcome_of(traces, decisions, policies, begin=begin, until=until, assumed=assumed)
     costs = spare_costs(traces.workloads, decisions, policies, begin=begin, until=until, prices=assumed.prices)
+    if not realised.workloads:
+        tell("! the ledger has no decision of this time: only what would have been decided is compared")
     return realised if realised.workloads else None, costs
 
 

@@ -104,7 +104,7 @@ def sentences(whole: Comparison) -> list[str]:
     if not whole.workloads:
         return [f"{span}: nothing could be compared."]
     plain, note = whole.own(HPA.name), f" ({whole.note})" if whole.note else ""
-    hours = (whole.until - whole.begin) / HOUR
+    hours = round((whole.until - whole.begin) / HOUR, 2)
     share = f"{plain.measured / (len(whole.workloads) * (whole.until - whole.begin)):.0%}"
     measured = "" if share == "100%" else f", {share} of it measured"
     began = f"{counted(len(whole.workloads), 'workload')} over {hours:g} h, {span}{measured}{note}. With the HPA alone"

@@ -208,10 +208,11 @@ def print_yaml(view: object) -> None:
 
 
 def print_csv(rows: Sequence[Mapping[str, object]]) -> None:
-    """Print one line per row: base units, empty where a value is not known."""
+    """Print a header and one line per row: base units, empty where a value is not known; nothing without rows."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     writer = csv.DictWriter(sys.stdout, fieldnames=columns, lineterminator="\n")
-    writer.writeheader()
+    if columns:
+        writer.writeheader()
     writer.writerows(without_noise(msgspec.to_builtins(rows)))
 
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from typer.testing import CliRunner
 
+from forecaster.app.clock import current
 from forecaster.cli import app
 from forecaster.report.week import DECIDED_NOTE
 from forecaster.sources.embedded import EmbeddedPrometheus
@@ -54,3 +57,22 @@ def test_a_ledger_that_cannot_be_read_is_said_and_leaves_the_rest_of_the_report(
     assert done.exit_code == 0, done.output
     assert "! the recorded decisions are left out: ledger sqlite" in done.stderr
     assert json.loads(done.stdout)["decided"] is None
+
+
+def test_hours_to_come_are_in_no_report_and_a_ledger_without_these_hours_is_said(tmp_path: Path) -> None:
+    recording = load_recording()
+    now = current().replace(second=0, microsecond=0)
+    recording = replace(recording, start=now - (recording.end - recording.start))
+    settings = tmp_path / "settings.yaml"
+    settings.write_text(f"state: {{directory: {tmp_path}}}", encoding="utf-8")
+    ledger = SqlLedger(f"sqlite:///{tmp_path / 'ledger.sqlite'}", keep=timedelta(days=30))
+    ledger.record(now, [recommendation(recording.workloads[0].id, at=now)])
+    ledger.close()
+    begin, end = now - timedelta(minutes=50), now + timedelta(days=1)
+    span = ("--from", begin.isoformat(), "--to", end.isoformat(), "--every", "60")
+    with EmbeddedPrometheus(recording, Queries(), recording.fleet(now)) as server:
+        named = ("report", "shop/search", "--prometheus", server.url, "--config", str(settings))
+        done = CliRunner().invoke(app, [*named, *span])
+    assert done.exit_code == 0, done.output
+    assert re.search(r"over 0\.\d\d? h, ", done.stdout)
+    assert "! the ledger has no decision of this time" in done.stderr

@@ -76,6 +76,7 @@ def test_its_document_is_of_its_schema(config: Path) -> None:
 
 def test_says_when_nothing_changed(config: Path) -> None:
     assert history(config, "--length", "5m").stdout == "Nothing changed within 5m.\n"
+    assert history(config, "--length", "5m", "-o", "csv").stdout == ""
 
 
 def test_where_nothing_was_recorded_nothing_is_made(tmp_path: Path) -> None:
