@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from forecaster.forecasting.peaks import LEVELS
-from forecaster.horizontal.codes import KNOWN, NO_SAMPLE
 from forecaster.horizontal.decide import decide
 from forecaster.horizontal.inputs import Inputs
+from forecaster.horizontal.row import KNOWN, NO_SAMPLE
 from forecaster.horizontal.state import State
 from forecaster.horizontal.terms import policy_columns, target_columns
 from forecaster.hpa.numbers import MAX_INT32

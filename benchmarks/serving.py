@@ -24,10 +24,9 @@ import models
 from benchmarks.procfs import cpu_seconds, peak_mib, rss_mib
 from forecaster.app.child import ServingProcess
 from forecaster.domain.decision import Clamp, Reason, Recommendation, Resize, Scale, SignalView
-from forecaster.domain.forecast import PeakForecast, StepForecast
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
-from forecaster.domain.signal import CPU
+from forecaster.domain.signal import CPU, PeakForecast, StepForecast
 from forecaster.domain.workload import Resources, WorkloadId
 from forecaster.forecasting.peaks import PATH_LEVELS, STEPS
 from forecaster.forecasting.shards import ROWS

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from forecaster.publish.table import TableMeta
     from forecaster.sources.settings import ScalableKind
     from forecaster.sources.stated import StatedBefore
-    from forecaster.vertical.recommenders.live_vpa import VpaSizes
+    from forecaster.vertical.recommenders.baselines import VpaSizes
 
 STARTED_SECONDS = 10.0
 """Seconds to wait for the watches when the service starts."""

@@ -1,32 +1,167 @@
-"""Picture of the last half day of one workload for the dashboard, as JSON."""
+"""The last half day of one workload for the dashboard: forecasts at a chosen lead, their outcome, masked columns.
+
+Forecasts are made anew at each past origin by the present model, from the data of that time, as replays make them: so
+any lead can be shown, also one that no policy has used.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from forecaster.cycle.workload_facts import ContainerRecord, WorkloadFacts
-from forecaster.domain.signal import Signal
-from forecaster.domain.window import FIVE_MINUTES, HOUR, MINUTE
+from forecaster.demand.fresh import DemandContext
+from forecaster.demand.masks import Masked
+from forecaster.domain.event import ScheduledEvent
+from forecaster.domain.signal import PODS, Signal
+from forecaster.domain.window import FIVE_MINUTES, HOUR, MINUTE, last_multiple
+from forecaster.forecasting.cleaning import ShardHistory, masks_of
+from forecaster.forecasting.forecaster import PeakSpan
+from forecaster.horizontal.lead_time import lead_time
 from forecaster.horizontal.numbers import Floats
 from forecaster.replay.account import RunResult
-from forecaster.replay.look_back import (
-    LOOK_BACK_LENGTH,
-    MINUTES_A_POINT,
-    HourOfForecasts,
-    PastForecast,
-    Span,
-    by_hour,
-    event_spans,
-    masked_spans,
-    past_forecast,
-    unknown_spans,
-)
+from forecaster.replay.forecasts import ForecastRequest, ServiceHistory, forecast_minutes
+from forecaster.replay.strategies import perfect
+from forecaster.replay.traces import measurements_of
 from forecaster.replay.what_if import WhatIf, WhatIfFacts
 from models import Calendar
+
+LOOK_BACK_LENGTH = timedelta(hours=12)
+MINUTES_A_POINT = FIVE_MINUTES // MINUTE
+LOOK_BACK_POINTS = LOOK_BACK_LENGTH // FIVE_MINUTES
+LOW, MEDIAN, HIGH = 0.1, 0.5, 0.9
+MIN_PEAKS = 6
+"""Smallest number of known peaks in an hour that is summarized."""
+
+
+class PastForecast(NamedTuple):
+    """Forecast of the peak between `lead` and `lead` + window after each origin; [origin] each."""
+
+    begins: list[datetime]
+    """Beginning of each window."""
+    low: Floats
+    median: Floats
+    high: Floats
+    peak: Floats
+    """Peak at the policy's quantile."""
+    actual: Floats
+    """The peak that came, NaN where it is not known yet."""
+    quantile: float
+    span: PeakSpan
+
+
+@dataclass(frozen=True, slots=True)
+class HourOfForecasts:
+    """Errors of the forecasts of one hour, as ratios; None where too few peaks are known."""
+
+    begin: datetime
+    coverage: float | None
+    """Share of peaks at or below the forecast quantile."""
+    error: float | None
+    """|peak - median| as a share of the peaks."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of time, `masked`, `unknown`, `event` or `holiday`, and its description."""
+
+    begin: datetime
+    until: datetime
+    kind: str
+    said: str
+
+
+def past_forecast(facts: WhatIfFacts, signal: Signal, lead: timedelta | None = None) -> PastForecast:
+    """Return the forecasts of the half day until now, at the lead time in force unless another one is given."""
+    horizontal, end = facts.policy.horizontal, facts.traces.end
+    span = PeakSpan(lead or lead_time(horizontal).value, horizontal.window)
+    begin = last_multiple(end - LOOK_BACK_LENGTH - span.lead_time, FIVE_MINUTES)
+    minutes = (end - begin) // MINUTE + 1
+    measured = measurements_of(facts.traces, begin, minutes, [(facts.workload.id, facts.policy)])
+    made = forecast_minutes(measured, [signal], ForecastRequest(facts.model, span, every=MINUTES_A_POINT))
+    came = perfect(measurements_of(facts.traces, begin + span.lead_time, minutes), PeakSpan(timedelta(), span.length))
+    quantile = horizontal.quantile
+    origins = slice(0, minutes, MINUTES_A_POINT)
+    levels = {"low": LOW, "median": MEDIAN, "high": HIGH, "peak": quantile}
+    quantiles = {name: _at(made.peak(signal, level, origins)) for name, level in levels.items()}
+    actual = came.values[signal][origins, 0, 0]
+    begins = [measured.instant(minute) + span.lead_time for minute in range(0, minutes, MINUTES_A_POINT)]
+    over = np.array([at + span.length <= end for at in begins])
+    return PastForecast(begins, **quantiles, actual=np.where(over, actual, np.nan), quantile=quantile, span=span)
+
+
+def _at(values: Floats | None) -> Floats:
+    if values is None:
+        raise TypeError("the forecast has no values")
+    return np.asarray(values[:, 0])
+
+
+def by_hour(past: PastForecast) -> Iterator[HourOfForecasts]:
+    """Coverage and error of each hour."""
+    hours = [last_multiple(at, HOUR) for at in past.begins]
+    for hour in dict.fromkeys(hours):
+        within = np.array([start == hour for start in hours]) & np.isfinite(past.actual) & np.isfinite(past.peak)
+        if within.sum() < MIN_PEAKS:
+            yield HourOfForecasts(hour, None, None)
+            continue
+        actual, total = past.actual[within], float(past.actual[within].sum())
+        error = float(np.abs(actual - past.median[within]).sum()) / total if total > 0 else None
+        yield HourOfForecasts(hour, float((actual <= past.peak[within]).mean()), error)
+
+
+def masked_spans(facts: WhatIfFacts, signal: Signal) -> list[Span]:
+    """Return the spans in which models learn from other values than the measured ones, and why."""
+    measured = measurements_of(facts.traces, facts.traces.end, 1)
+    workload, now = facts.workload, facts.traces.end
+    pods = ServiceHistory.of(measured, PODS).cut(now)
+    history = ServiceHistory.of(measured, signal).cut(now, DemandContext(signal, pods, {workload.id: workload}))
+    if history.context is None:
+        return []
+    why = masks_of(ShardHistory([workload.id], np.array([0]), history, history.context))[0, -LOOK_BACK_POINTS:]
+    return [
+        span
+        for reason in Masked
+        for span in _spans(why == reason, history.weeks.end, "masked", f"not learned from as measured: {reason.words}")
+    ]
+
+
+def unknown_spans(facts: WhatIfFacts, signal: Signal) -> list[Span]:
+    """Return the spans in which nothing complete was measured."""
+    values = facts.traces.of(signal)[0]
+    last = last_multiple(facts.traces.end, FIVE_MINUTES)
+    stop = facts.traces.column(last) + 1
+    bins = values[max(stop - LOOK_BACK_POINTS * MINUTES_A_POINT, 0) : stop]
+    bins = bins[len(bins) % MINUTES_A_POINT :].reshape(-1, MINUTES_A_POINT)
+    return list(_spans(np.isnan(bins).all(axis=1), last, "unknown", "nothing complete was measured"))
+
+
+def event_spans(events: tuple[ScheduledEvent, ...], begin: datetime, until: datetime) -> list[Span]:
+    """The known events of a policy that are on within a span of time."""
+    spans: dict[tuple[str, datetime], Span] = {}
+    at = begin
+    while at <= until:
+        for event in events:
+            end = event.lasts_until(at)
+            if end is not None:
+                span = Span(at, min(end, until), "event", f"{event.name}: {event.effect()}")
+                spans.setdefault((event.name, end), span)
+        at += FIVE_MINUTES
+    return list(spans.values())
+
+
+def _spans(true: NDArray[np.bool_], end: datetime, kind: str, text: str) -> Iterator[Span]:
+    """Runs of columns of five minutes, the last of which ends at `end`."""
+    edges = np.flatnonzero(np.diff(np.r_[False, true, False].astype(np.int8)))
+    start = end - len(true) * FIVE_MINUTES
+    for first, stop in edges.reshape(-1, 2).tolist():
+        yield Span(start + first * FIVE_MINUTES, start + stop * FIVE_MINUTES, kind, text)
+
 
 PAST_DIGITS = 4
 NO_HOLIDAYS = Calendar()

@@ -151,7 +151,7 @@ class Explanations:
 
     def lines(self, id_: WorkloadId) -> list[str]:
         """Return the lines of inputs, steps and decision, and of the HPA's answer. No name breaks a line."""
-        from forecaster.horizontal.explain import explanation
+        from forecaster.horizontal.sentences import explanation
 
         place = self._places[id_]
         lines = [

@@ -11,7 +11,7 @@ import typer
 from forecaster.cli.options import Context, Kubeconfig, Namespace, api_client, in_namespaces
 
 if TYPE_CHECKING:
-    from forecaster.resources.proposals import Proposal
+    from forecaster.resources.definitions import Proposal
 
 Folder = Annotated[
     Path | None, typer.Option("--folder", metavar="DIR", help="Write a new file for each namespace there.")
@@ -31,9 +31,8 @@ def init(
 
     All are in mode observe. Nothing is applied: `forecaster init | kubectl apply -f -` does.
     """
-    from forecaster.resources.definitions import definitions_text
+    from forecaster.resources.definitions import definitions_text, proposals
     from forecaster.resources.neighbours import neighbours_of
-    from forecaster.resources.proposals import proposals
 
     if definitions:
         typer.echo(definitions_text(), nl=False)

@@ -25,8 +25,7 @@ from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import Prices, Workload, WorkloadId
 from forecaster.errors import MAX_NAMED, ConfigError, Fault, UnknownName
 from forecaster.hpa.spec import SHIPPED, HpaSpec
-from forecaster.replay.assumptions import START_UP, Assumptions, Timing
-from forecaster.replay.feedback import Feedback
+from forecaster.replay.assumptions import START_UP, Assumptions, Feedback, Timing
 from forecaster.replay.forecasts import ForecastRequest, ReplayForecasts, cached_or_forecast, forecast_minutes
 from forecaster.replay.setup import Capacity, autoscaler_of
 from forecaster.sources.bundle import SUFFIX, read_bundle

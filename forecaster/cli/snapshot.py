@@ -18,10 +18,9 @@ from forecaster.app.live_facts import vpas_of
 from forecaster.cli.once import tell_missing_donors
 from forecaster.cli.options import matching, narrowed
 from forecaster.cli.streams import tell
-from forecaster.cycle.advice import advices
-from forecaster.cycle.cron_jobs import with_cron_jobs
-from forecaster.cycle.joint_sizes import JointAdvice, joint_advice
+from forecaster.cycle.advice import JointAdvice, advices, joint_advice
 from forecaster.cycle.node_forecast import NodeForecast, node_forecast
+from forecaster.cycle.sizes import with_cron_jobs
 from forecaster.domain.window import last_multiple
 from forecaster.errors import SourceError
 from forecaster.report.recommendations import failure_lines

@@ -43,9 +43,8 @@ from forecaster.actuators.settings import ActingSettings, FloorSettings, ResizeS
 from forecaster.config.faults import faults_of, faults_of_overrides
 from forecaster.config.files import read_file, setting_files
 from forecaster.config.sharding import ShardingSettings, fitting
-from forecaster.domain.ceilings import ResourceSettings
 from forecaster.domain.faults import UNKNOWN_SETTING
-from forecaster.domain.layers import merged
+from forecaster.domain.layers import ResourceSettings, merged
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy, PolicySelector
 from forecaster.domain.settings import Duration, Section

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from forecaster.replay.account import Account
     from forecaster.replay.assumptions import Assumptions
     from forecaster.replay.comparison import Comparison
-    from forecaster.replay.live import LivePast
+    from forecaster.replay.realised import LivePast
     from forecaster.replay.traces import Traces
     from forecaster.sources.live_objects import LiveHpa
 
@@ -91,7 +91,7 @@ class LiveBenefit:
         self, workloads: Sequence[Workload], history: Histories, policies: Policies, now: datetime, time: TimeShare
     ) -> None:
         """Replay those that are due, the longest ago first, and sum up."""
-        from forecaster.replay.live import LivePast  # noqa: PLC0415  no start waits for the replay
+        from forecaster.replay.realised import LivePast  # noqa: PLC0415  no start waits for the replay
 
         present = {workload.id: workload for workload in workloads}
         self.decided = {id_: counts for id_, counts in self.decided.items() if id_ in present}
@@ -116,7 +116,7 @@ class LiveBenefit:
 
     def _replay(self, workloads: Sequence[Workload], history: Histories, policies: Policies, now: datetime) -> None:
         """Replay all at once; when that fails one by one, so that one workload is left out and the others are not."""
-        from forecaster.replay.live import add_replayed  # noqa: PLC0415  as above
+        from forecaster.replay.realised import add_replayed  # noqa: PLC0415  as above
 
         try:
             traces, assumed = traces_of(history, workloads, now), self.assumed([workload.id for workload in workloads])
@@ -162,7 +162,7 @@ class LiveBenefit:
         )
 
     def _show(self, now: datetime) -> None:
-        from forecaster.replay.live import COMPARED_PERIODS, live_comparison  # noqa: PLC0415  as above
+        from forecaster.replay.realised import COMPARED_PERIODS, live_comparison  # noqa: PLC0415  as above
 
         def view(ids: Sequence[WorkloadId], unknown: str) -> BenefitView:
             pasts, assumed = [self.pasts[id_] for id_ in ids], self.assumed()
@@ -190,7 +190,7 @@ class LiveBenefit:
 
     def restore(self, encoded: bytes) -> None:
         """Take over what `encoded` gave; decisions from the stop until the first new one are not compared."""
-        from forecaster.replay.live import RUNS, SUMMED, LivePast  # noqa: PLC0415  as above
+        from forecaster.replay.realised import RUNS, SUMMED, LivePast  # noqa: PLC0415  as above
 
         for past in msgspec.msgpack.decode(encoded, type=list[PersistedPast]):
             sums = np.frombuffer(past.sums, np.float32).copy()
@@ -238,7 +238,7 @@ def traces_of(history: Histories, workloads: Sequence[Workload], now: datetime) 
 
 def _period(whole: Comparison, period: timedelta, known: tuple[datetime, datetime]) -> PeriodBenefit:
     from forecaster.replay.comparison import workload_verdict  # noqa: PLC0415  as above
-    from forecaster.replay.live import SUM_LENGTH  # noqa: PLC0415  as above
+    from forecaster.replay.realised import SUM_LENGTH  # noqa: PLC0415  as above
 
     since, until = max(known[0], whole.begin), known[1]
     span = period if until - since >= period - SUM_LENGTH else until - since

@@ -18,13 +18,13 @@ from forecaster.domain.decision import Hold, LeadTime, Reason, Resize
 from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Spread, Workload, WorkloadId
 from forecaster.errors import unexpected
-from forecaster.horizontal.codes import IMPOSSIBLE, NONE, REASONS
 from forecaster.horizontal.columns import Names
 from forecaster.horizontal.decide import DOWN, FAILED, Decisions, decide
 from forecaster.horizontal.events import EventColumns, calendar_of
 from forecaster.horizontal.gate_states import Gate, GateForecaster, GateState, gate_reason
 from forecaster.horizontal.inputs import Inputs
 from forecaster.horizontal.record import failure_words, outage_words, unmeasured_words
+from forecaster.horizontal.row import IMPOSSIBLE, NONE, REASONS
 from forecaster.horizontal.state import State
 from forecaster.hpa.numbers import MAX_INT32
 from forecaster.publish.decided import DecidedRows, Group, held_numbers, numbers_of

@@ -21,8 +21,7 @@ from forecaster.domain.signal import PODS, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.errors import unexpected
 from forecaster.forecasting.peaks import LEVELS, LOW, NO_HISTORY_YET, PeakForecasts, at_quantile
-from forecaster.horizontal.codes import INCOMPLETE, KNOWN, NO_SAMPLE, STALE
-from forecaster.horizontal.row import ForecastDetails
+from forecaster.horizontal.row import INCOMPLETE, KNOWN, NO_SAMPLE, STALE, ForecastDetails
 
 if TYPE_CHECKING:
     from forecaster.cycle.rows import Rows
@@ -113,7 +112,7 @@ class Columns(NamedTuple):
     measured: Floats
     """Latest demand that is fresh enough."""
     unseen: Codes
-    """Code of the reason for a missing value (`horizontal.codes`)."""
+    """Code of the reason for a missing value (`horizontal.row`)."""
     age: Floats
     """Seconds since the latest sample."""
     peak: Floats

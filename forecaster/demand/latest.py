@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from forecaster.demand.alignment import CachedRows, rows_among
 from forecaster.demand.completeness import COMPLETE, CompletenessVerdict, sentence
 from forecaster.domain.clock import time_by_clock
-from forecaster.domain.forecast import Measured, Unknown
+from forecaster.domain.signal import Measured, Unknown
 from forecaster.domain.window import DAY, Block, Window
 from forecaster.domain.workload import WorkloadId
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import NamedTuple
 
-from forecaster.domain.forecast import PeakForecast
+from forecaster.domain.signal import PeakForecast
 from forecaster.domain.workload import ContainerSize, Resources, Target, WorkloadId
 
 

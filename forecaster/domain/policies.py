@@ -17,10 +17,18 @@ from typing import NamedTuple
 
 from pydantic import ValidationError
 
-from forecaster.domain.ceilings import OwnerCeiling, ceiling_of, excess_of
 from forecaster.domain.event import NAMESPACE_EVENTS
 from forecaster.domain.faults import sentences
-from forecaster.domain.layers import NOTHING_STATED, PAUSED_POLICY, ClusterPolicies, Layer, merged
+from forecaster.domain.layers import (
+    NOTHING_STATED,
+    PAUSED_POLICY,
+    ClusterPolicies,
+    Layer,
+    OwnerCeiling,
+    ceiling_of,
+    excess_of,
+    merged,
+)
 from forecaster.domain.policy import Mode, Policy, PolicySelector
 from forecaster.domain.signal import BUILT_IN, Signals
 from forecaster.domain.workload import WorkloadId

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forecaster.demand.alignment import rows_among
-from forecaster.domain.forecast import StepForecast
+from forecaster.domain.signal import StepForecast
 from forecaster.horizontal.columns import TextCodes
 from models.panel import trusted
 

@@ -11,7 +11,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from forecaster.horizontal.codes import (
+from forecaster.horizontal.inputs import Inputs, PolicyColumns, Rules, TargetColumns
+from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
+from forecaster.horizontal.row import (
     EVENT,
     IMPOSSIBLE,
     INCOMPLETE,
@@ -23,8 +25,6 @@ from forecaster.horizontal.codes import (
     TARGET,
     UNREADABLE,
 )
-from forecaster.horizontal.inputs import Inputs, PolicyColumns, Rules, TargetColumns
-from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
 from forecaster.hpa.numbers import MAX_INT32
 
 

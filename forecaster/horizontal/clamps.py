@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
-from forecaster.horizontal.codes import UNKNOWN
+from forecaster.horizontal.row import UNKNOWN
 from forecaster.hpa.numbers import MAX_INT32
 
 if TYPE_CHECKING:

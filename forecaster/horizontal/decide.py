@@ -11,12 +11,11 @@ import numpy as np
 from forecaster.domain.decision import Reason
 from forecaster.horizontal.checked import Checked, check
 from forecaster.horizontal.clamps import RECOMMENDATION, ClampContext, clamped, clamped_for_hpa
-from forecaster.horizontal.codes import INCOMPLETE, REASONS, STALE, UNKNOWN
 from forecaster.horizontal.inputs import Inputs
 from forecaster.horizontal.numbers import Codes, Counts, Flags
-from forecaster.horizontal.outages import observed
 from forecaster.horizontal.proposals import Proposals, combined, proposals_of
-from forecaster.horizontal.state import State
+from forecaster.horizontal.row import INCOMPLETE, REASONS, STALE, UNKNOWN
+from forecaster.horizontal.state import State, observed
 
 REACTIVE, FORECAST, GATED, FALLBACK, NO_DATA, STALE_DATA, FROZEN, NO_TARGET, NO_PODS, NO_REPLICAS = (
     np.int8(code) for code in range(REASONS.index(Reason.NO_REPLICAS) + 1)
@@ -34,11 +33,11 @@ class Decisions:
     replicas: Counts
     """[row] the recommended count; the current one where it is held."""
     reason: Codes
-    """[row] a position in `codes.REASONS`."""
+    """[row] a position in `REASONS`."""
     failed: Codes
     """[row] code of the impossible value, 0 where all are possible (`Checked.failed`)."""
     unseen: Codes
-    """[target, row] why there is no measurement; `codes.KNOWN` where there is one."""
+    """[target, row] why there is no measurement; `KNOWN` where there is one."""
     proposals: Proposals
     """[target][row]."""
     reactive: Counts

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forecaster.domain.policy_numbers import policy_numbers, stated_numbers
-from forecaster.horizontal.codes import FIRST_NUMBER, LARGEST
 from forecaster.horizontal.numbers import Band, Codes, Counts, Flags, Floats
+from forecaster.horizontal.row import FIRST_NUMBER, LARGEST
 from forecaster.hpa.numbers import MAX_INT32
 
 Sizing = Literal["quantile", "newsvendor"]

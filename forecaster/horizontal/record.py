@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from forecaster.domain.forecast import Measured, Unknown
 from forecaster.domain.policy import HorizontalPolicy
 from forecaster.domain.policy_numbers import stated_numbers
+from forecaster.domain.signal import Measured, Unknown
 from forecaster.domain.workload import Workload
-from forecaster.horizontal.codes import (
+from forecaster.horizontal.decide import Decisions
+from forecaster.horizontal.inputs import USUAL
+from forecaster.horizontal.row import (
     CHECKED,
     EVENT,
     FIRST_NUMBER,
     GONE,
     IMPOSSIBLE,
     KNOWN,
+    NO_RULES,
     NONE,
     READY,
     REPLICAS,
     SILENCE,
+    DecidedRow,
+    DecidedTarget,
+    RuleNumbers,
 )
-from forecaster.horizontal.decide import Decisions
-from forecaster.horizontal.inputs import USUAL
-from forecaster.horizontal.row import NO_RULES, DecidedRow, DecidedTarget, RuleNumbers
 from forecaster.horizontal.sentences import unseen_sentence
 from forecaster.horizontal.targets import PodTarget, Unusable, stated_pod, targets_of
 from forecaster.horizontal.terms import UNREADABLE_TERMS, Terms

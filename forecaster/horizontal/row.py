@@ -5,13 +5,46 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from math import nan
 from typing import NamedTuple
 
 from forecaster.domain.decision import LeadTime, Reason
-from forecaster.domain.forecast import PeakForecast
-from forecaster.horizontal.codes import KNOWN, UNKNOWN
+from forecaster.domain.signal import PeakForecast
+from forecaster.domain.window import EPOCH
+from forecaster.hpa.numbers import MIN_INT32
+
+UNKNOWN = MIN_INT32
+"""Count that is not known: below every count, so that a maximum passes it over."""
+LARGEST = float(2**53)
+"""Amounts above this have no milli-units in 64 bits."""
+
+REASONS = tuple(Reason)
+"""Meanings of the codes of a reason. The first four come with a count; with the others the count is held."""
+SCALED = frozenset(REASONS[:4])
+"""Reasons with which a count is given."""
+
+CHECKED = (
+    "",
+    "the target of a pod",
+    "replicas",
+    "ready replicas",
+    "the floor of an event",
+    "the policy or the targets",
+)
+"""Meanings of the codes of `Decisions.failed`; the codes after these are the numbers of a policy, in their order."""
+TARGET, REPLICAS, READY, EVENT, UNREADABLE, FIRST_NUMBER = range(1, len(CHECKED) + 1)
+
+KNOWN, NO_SAMPLE, STALE, NOT_READ, IMPOSSIBLE, INCOMPLETE = range(6)
+"""Codes of a missing measurement: no sample, a sample too old, a signal that is not read, an impossible value.
+
+`INCOMPLETE` is not missing: it is part of a sum, and so a lower bound. It may raise a count and never lowers one.
+"""
+SAMPLED = frozenset({KNOWN, INCOMPLETE})
+"""Codes with which there is a measurement."""
+
+NONE, SILENCE, GONE, BACK = range(4)
+"""Codes of an outage floor: no outage, samples are missing, load is gone, load is back."""
 
 
 class RuleNumbers(NamedTuple):
@@ -40,7 +73,6 @@ class RuleNumbers(NamedTuple):
 
 NO_RULES = RuleNumbers(0, 0, nan)
 """Rules of a row about which nothing was decided."""
-EPOCH = datetime.fromtimestamp(0, UTC)
 
 
 class ForecastDetails(NamedTuple):
@@ -78,9 +110,9 @@ class DecidedTarget(NamedTuple):
     age: float = nan
     """Seconds since the latest sample; NaN where there is none."""
     reactive: int = UNKNOWN
-    """Replicas by the measured demand; `codes.UNKNOWN` without an answer."""
+    """Replicas by the measured demand; `UNKNOWN` without an answer."""
     forecast: int = UNKNOWN
-    """Replicas by the forecast; `codes.UNKNOWN` without an answer."""
+    """Replicas by the forecast; `UNKNOWN` without an answer."""
     ahead: PeakForecast | None = None
     unforeseen: str = ""
     """Reason why there is no forecast."""
@@ -112,7 +144,7 @@ class DecidedRow(NamedTuple):
     reactive: int = UNKNOWN
     """Replicas by measured demand, before any clamp."""
     forecast: int = UNKNOWN
-    """Replicas by the forecast, before any clamp; `codes.UNKNOWN` where it did not act."""
+    """Replicas by the forecast, before any clamp; `UNKNOWN` where it did not act."""
     counts: tuple[int, ...] = ()
     """Count after each of `clamps.CLAMPS`."""
     outage_until: float = 0.0

@@ -1,6 +1,6 @@
-"""One row in sentences: which side and which clamps made its count, and what every target knew. No numpy.
+"""One row in sentences: which side and which clamps made its count, and what every target knew.
 
-The computing process and the serving process make records by it, from the same numbers and texts.
+The computing process and the serving process, which has no numpy, make records by it and explain them.
 """
 
 from __future__ import annotations
@@ -10,10 +10,12 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from math import isfinite
 
-from forecaster.domain.decision import Clamp, Hold, Reason, Recommendation, Resize, Scale, SignalView
+from forecaster.domain.amounts import alike, amount, counted, duration_text, pods_change
+from forecaster.domain.decision import Clamp, Hold, Reason, Recommendation, Resize, Scale, SignalView, forecast_state
+from forecaster.domain.signal import PeakForecast
 from forecaster.domain.workload import Resources, WorkloadId
 from forecaster.horizontal.clamps import CLAMPS, Step
-from forecaster.horizontal.codes import (
+from forecaster.horizontal.row import (
     IMPOSSIBLE,
     INCOMPLETE,
     KNOWN,
@@ -23,8 +25,9 @@ from forecaster.horizontal.codes import (
     SCALED,
     STALE,
     UNKNOWN,
+    DecidedRow,
+    DecidedTarget,
 )
-from forecaster.horizontal.row import DecidedRow, DecidedTarget
 
 SPARE = [clamp.name for clamp in CLAMPS].index("spare") + 1
 """Position of the count after the spare pods among the one by measured demand and those after each clamp."""
@@ -203,3 +206,89 @@ def _note(row: DecidedRow, target: DecidedTarget) -> str:
         unforeseen = target.unforeseen if target.ahead is None else "the forecast is no amount of demand"
         return "; ".join(dict.fromkeys([*part, unforeseen, *notes]))
     return "; ".join([*part, *notes])
+
+
+# A record in sentences: measurements, forecasts, every clamp in order, the number and the reason.
+
+
+def explanation(recommendation: Recommendation) -> list[str]:
+    """Lines to read from top to bottom."""
+    return [
+        f"{recommendation.id.kind} {recommendation.id} at {recommendation.at:%Y-%m-%d %H:%M:%S} UTC",
+        f"  replicas: {recommendation.replicas_now} now, {_owner(recommendation)}",
+        *(line for view in recommendation.signals for line in _signal(view)),
+        *_forecast(recommendation),
+        *_lead_time(recommendation),
+        *(_clamp(i, clamp) for i, clamp in enumerate(recommendation.clamps, 1)),
+        f"  => {_count(recommendation)}",
+        f"  one pod (request/limit): {pods_change(recommendation.resources_now, recommendation.resources_now)}",
+        f"  => {_size(recommendation)}",
+        *_containers(recommendation),
+    ]
+
+
+def _containers(recommendation: Recommendation) -> Iterator[str]:
+    """Yield a line for each of several containers, with its changes."""
+    if not isinstance(recommendation.resources, Resize):
+        return
+    sizes = recommendation.resources.containers
+    for size in sizes if len(sizes) > 1 else ():
+        yield f"     {size.name}: {pods_change(size.now, size.recommended)}"
+    for target in recommendation.resources.targets:
+        yield f"     with it, the HPA's target for {target.metric}: {target.value * 100:.0f} %"
+
+
+def _owner(recommendation: Recommendation) -> str:
+    return f"owned by HPA {recommendation.autoscaler}" if recommendation.autoscaler else "no HPA"
+
+
+def _signal(view: SignalView) -> Iterator[str]:
+    yield f"  {view.signal}: target {view.target}" if view.target else f"  {view.signal}: not usable"
+    if view.measured is not None and view.measured_at is not None:
+        asks = f", asks for {view.reactive_replicas}" if view.reactive_replicas is not None else ""
+        yield f"    measured {amount(view.measured, view.unit)} at {view.measured_at:%H:%M}{asks}"
+    if view.forecast is not None:
+        asks = f", asks for {view.forecast_replicas}" if view.forecast_replicas is not None else ""
+        yield f"    forecast {_peak(view.forecast, view.unit)}{asks}"
+    if view.note:
+        yield f"    note: {view.note}"
+
+
+def _forecast(recommendation: Recommendation) -> Iterator[str]:
+    """State of the forecast, unless the sentence of the count says it; nothing where the count is held."""
+    if isinstance(recommendation.replicas, Scale) and recommendation.replicas.reason is not Reason.GATED:
+        state, why = forecast_state(
+            recommendation.gate_reason, foreseen=any(view.forecast for view in recommendation.signals)
+        )
+        yield f"  forecast {state}{f': {why}' if why else ''}"
+
+
+def _lead_time(recommendation: Recommendation) -> Iterator[str]:
+    """Say from when on the peak was looked for; nothing where no peak was."""
+    if recommendation.lead_time and any(view.forecast for view in recommendation.signals):
+        yield f"  lead time {duration_text(recommendation.lead_time.value)}: {recommendation.lead_time.origin}"
+
+
+def _peak(forecast: PeakForecast, unit: str) -> str:
+    between = f"{forecast.begin:%H:%M} and {forecast.until:%H:%M}"
+    peak, low, high, median = alike((forecast.peak, forecast.low, forecast.high, forecast.median), unit)
+    quantile = f"p{forecast.quantile * 100:g} of the peak between {between} is {peak}"
+    return f"{quantile} ({low} to {high}, median {median}; {forecast.model})"
+
+
+def _clamp(i: int, clamp: Clamp) -> str:
+    return f"  {i}. {clamp.rule}: {clamp.before} → {clamp.after} ({clamp.why})"
+
+
+def _count(recommendation: Recommendation) -> str:
+    count = recommendation.replicas
+    if isinstance(count, Hold):
+        return f"hold at {recommendation.replicas_now} ({count.reason}): {count.message}"
+    return f"{counted(count.replicas, 'replica')} ({count.reason}): {count.message}"
+
+
+def _size(recommendation: Recommendation) -> str:
+    size = recommendation.resources
+    if isinstance(size, Resize):
+        return f"{pods_change(recommendation.resources_now, size.resources)}: {size.message}"
+    return f"unchanged ({size.reason}): {size.message}"

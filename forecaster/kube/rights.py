@@ -1,4 +1,4 @@
-"""The rights of each of our accounts, by the mode that needs them: what roles and `doctor` are made of.
+"""Rights of our accounts by the mode that needs them, for roles and `doctor`; reviews of users and their rights.
 
 `python -m deploy.generate` writes the roles of deploy/. tests/cluster/test_rights.py compares the table with the
 requests that the audit log of a real API server has of us, and takes each right away.
@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from forecaster.kube.client import ApiClient
-from forecaster.kube.reviews import AUTHORIZATION, ResourceAttributes, ReviewAnswer
+import msgspec
+
+from forecaster.kube.client import ApiClient, AsyncApiClient
+from forecaster.kube.objects import Wire
 
 NAMESPACE = "forecaster"
 SERVICE, RELEASE, CERTIFICATES = "forecaster", "forecaster-release", "forecaster-certificates"
@@ -220,3 +222,84 @@ def _has(client: ApiClient, right: Right, verb: str) -> bool:
         if not client.create(SELF_REVIEWS, review, ReviewAnswer).status.allowed:
             return False
     return True
+
+
+TOKEN_REVIEWS = "/apis/authentication.k8s.io/v1/tokenreviews"  # noqa: S105  a path
+ACCESS_REVIEWS = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
+AUTHORIZATION = "authorization.k8s.io/v1"
+AUTHENTICATED = "system:authenticated"
+MASTERS = "system:masters"
+
+
+class User(NamedTuple):
+    """An identity as the cluster knows it."""
+
+    name: str
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+
+class UserInfo(Wire, frozen=True):
+    """The user of a token."""
+
+    username: str = ""
+    uid: str = ""
+    groups: tuple[str, ...] = ()
+    extra: dict[str, tuple[str, ...]] = msgspec.field(default_factory=dict)
+
+
+class ReviewStatus(Wire, frozen=True):
+    """Whether the token is valid, and its user; or whether access is allowed, where no opinion counts as no."""
+
+    authenticated: bool = False
+    user: UserInfo = UserInfo()
+    allowed: bool = False
+
+
+class ReviewAnswer(Wire, frozen=True):
+    """The answer to a review of a token or of access."""
+
+    status: ReviewStatus
+
+
+class ResourceAttributes(Wire, frozen=True):
+    """A verb on a resource."""
+
+    verb: str
+    group: str
+    version: str
+    resource: str
+    namespace: str = ""
+    subresource: str = ""
+    name: str = ""
+
+
+class NonResourceAttributes(Wire, frozen=True):
+    """A verb on a path."""
+
+    verb: str
+    path: str
+
+
+async def token_user(reviewer: AsyncApiClient, token: str) -> User | None:
+    """The user of a token; None for a token that is not valid. Raises ApiError."""
+    review = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {"token": token}}
+    status = (await reviewer.create(TOKEN_REVIEWS, review, ReviewAnswer)).status
+    info = status.user
+    if not status.authenticated or not info.username:
+        return None
+    return authenticated(User(info.username, info.uid, info.groups, tuple(info.extra.items())))
+
+
+async def is_allowed(reviewer: AsyncApiClient, user: User, right: ResourceAttributes | NonResourceAttributes) -> bool:
+    """Whether a user has a right. Raises ApiError."""
+    attributes = "resourceAttributes" if isinstance(right, ResourceAttributes) else "nonResourceAttributes"
+    spec = {"user": user.name, "groups": user.groups, "uid": user.uid, "extra": dict(user.extra), attributes: right}
+    review = {"apiVersion": AUTHORIZATION, "kind": "SubjectAccessReview", "spec": spec}
+    return (await reviewer.create(ACCESS_REVIEWS, review, ReviewAnswer)).status.allowed
+
+
+def authenticated(user: User) -> User:
+    """The user as a member of `system:authenticated`. Requests of the aggregator itself come without any group."""
+    return user if AUTHENTICATED in user.groups else user._replace(groups=(*user.groups, AUTHENTICATED))

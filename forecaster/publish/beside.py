@@ -18,7 +18,7 @@ from forecaster.publish.views import whole_bytes
 if TYPE_CHECKING:
     from forecaster.domain.workload import Resources, WorkloadId
     from forecaster.publish.reader import PublishedTable, TableEntry
-    from forecaster.vertical.recommenders.live_vpa import VpaSizes
+    from forecaster.vertical.recommenders.baselines import VpaSizes
 
 BENEFIT_KEY, VPAS_KEY = "benefit", "vpas"
 """Columns with the facts about the fleet, and text columns of the workloads that have their own."""

@@ -17,11 +17,11 @@ from forecaster.domain.policy import Policy
 from forecaster.domain.workload import Workload
 from forecaster.errors import unexpected
 from forecaster.horizontal.clamps import CLAMPS
-from forecaster.horizontal.codes import INCOMPLETE, KNOWN, REASONS, SCALED
 from forecaster.horizontal.columns import Names
 from forecaster.horizontal.decide import Decisions
 from forecaster.horizontal.numbers import Counts, Floats
 from forecaster.horizontal.record import unread_row
+from forecaster.horizontal.row import INCOMPLETE, KNOWN, REASONS, SCALED
 from forecaster.horizontal.sentences import SPARE, recommendation, scale_sentence
 from forecaster.hpa.numbers import MAX_INT32
 from forecaster.publish.offer import NO_COUNT, DecidedColumns
@@ -54,7 +54,7 @@ class DecidedRows(Sequence["Recommendation"]):
         self.replicas = np.where(numbers.recommended == NO_COUNT, numbers.current, numbers.recommended)
         """[row] the recommended count; the current one where it is held."""
         self.reason = numbers.reason
-        """[row] a position in `horizontal.codes.REASONS`."""
+        """[row] a position in `horizontal.row.REASONS`."""
         self.spare = numbers.counts[SPARE] - numbers.counts[SPARE - 1]
         """[row] replicas that are added for the loss of a node or a zone, before the bounds."""
         self._verdicts: dict[int, Scale | Hold] = {}

@@ -24,9 +24,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forecaster.domain.decision import Reason
-from forecaster.horizontal.codes import KNOWN, REASONS, SCALED, UNKNOWN
 from forecaster.horizontal.columns import CLAMP, SIGNAL, TARGET, Array, Names, Table, column, schema
 from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
+from forecaster.horizontal.row import KNOWN, REASONS, SCALED, UNKNOWN
 from forecaster.hpa.numbers import MAX_INT32
 
 Positions: TypeAlias = NDArray[np.int32]
@@ -50,7 +50,7 @@ class DecidedColumns(Table):
     """
 
     reason: Codes = column("b", REASONS.index(Reason.FAILED), published=True)
-    """A position in `horizontal.codes.REASONS`."""
+    """A position in `horizontal.row.REASONS`."""
     current: Counts = column("q", 0, published=True)
     """`spec.replicas`."""
     recommended: Counts = column("q", NO_COUNT, published=True)
@@ -94,7 +94,7 @@ class DecidedColumns(Table):
     foreseen: Counts = column("i", UNKNOWN, TARGET, published=True)
     """[target, row] replicas by the forecast."""
     unseen: Codes = column("b", KNOWN, TARGET, published=True)
-    """[target, row] why there is no measurement (`horizontal.codes`)."""
+    """[target, row] why there is no measurement (`horizontal.row`)."""
     age: Floats = column("d", np.nan, TARGET, published=True)
     """[target, row] seconds since the latest sample."""
     state: Codes = column("b", -1, published=True)
@@ -110,7 +110,7 @@ class DecidedColumns(Table):
     last_for: Floats = column("d", 0.0, published=True)
     """Seconds for which a last known number may be repeated."""
     nothing_decided: Codes = column("b", -1, published=True)
-    """A position in `horizontal.codes.REASONS` for which the row is held whatever its numbers are; -1 for none."""
+    """A position in `horizontal.row.REASONS` for which the row is held whatever its numbers are; -1 for none."""
     stated: Positions = column("i", 0, of_name=True, published=True)
     """Encoded values of the policy and HPA of the row."""
     shut: Positions = column("i", 0, of_name=True, published=True)

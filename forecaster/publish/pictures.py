@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forecaster.demand.alignment import rows_among
-from forecaster.domain.forecast import StepForecast
-from forecaster.domain.signal import PODS, Signal, Signals
+from forecaster.domain.signal import PODS, Signal, Signals, StepForecast
 from forecaster.domain.window import FIVE_MINUTES, HOUR, Window, last_multiple
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError

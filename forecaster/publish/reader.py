@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 import msgspec
 
 from forecaster.domain.decision import Recommendation
-from forecaster.domain.forecast import StepForecast
+from forecaster.domain.signal import StepForecast
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
-from forecaster.horizontal.codes import REASONS
+from forecaster.horizontal.row import REASONS
 from forecaster.horizontal.sentences import recommendation
 from forecaster.publish.decision_history import WorkloadHistory
 from forecaster.publish.overlay import OverlayReader, overlay_path

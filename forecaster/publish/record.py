@@ -14,10 +14,9 @@ from typing import Any, Protocol, cast
 import msgspec
 
 from forecaster.domain.decision import Hold, LeadTime, Resize
-from forecaster.domain.forecast import PeakForecast
+from forecaster.domain.signal import PeakForecast
 from forecaster.domain.workload import Resources
-from forecaster.horizontal.codes import REASONS
-from forecaster.horizontal.row import NO_RULES, DecidedRow, DecidedTarget, ForecastDetails, RuleNumbers
+from forecaster.horizontal.row import NO_RULES, REASONS, DecidedRow, DecidedTarget, ForecastDetails, RuleNumbers
 from forecaster.publish.values import HOLD, MetricTarget, OfferedNumber, WorkloadOffer
 
 SOURCE_CODES = ("", "measured", "forecast")

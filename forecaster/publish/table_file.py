@@ -16,9 +16,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from forecaster.domain.forecast import StepForecast
 from forecaster.domain.report import CycleReport
-from forecaster.domain.signal import BUILT_IN, Signal, Signals
+from forecaster.domain.signal import BUILT_IN, Signal, Signals, StepForecast
 from forecaster.domain.workload import Prices, WorkloadId
 from forecaster.horizontal.columns import rows_before, taken
 from forecaster.publish.beside import TextsBeside

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from forecaster.domain.decision import Clamp, Hold, Recommendation, Resize, Scale, SignalView, forecast_state
-from forecaster.domain.forecast import StepForecast
+from forecaster.domain.signal import StepForecast
 from forecaster.domain.workload import ContainerSize, Resources, Risk
 from forecaster.publish.record import verdict_of
 

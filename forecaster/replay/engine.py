@@ -21,8 +21,7 @@ from forecaster.horizontal.targets import kind_of
 from forecaster.horizontal.terms import UNREADABLE_TERMS, Terms, target_columns, target_numbers
 from forecaster.hpa.behavior import Behavior
 from forecaster.replay.account import Account, Run, RunResult, Track
-from forecaster.replay.assumptions import Timing
-from forecaster.replay.feedback import Feedback, ReplayLoad, load_of
+from forecaster.replay.assumptions import Feedback, ReplayLoad, Timing, load_of
 from forecaster.replay.hpas import Hpas, Usage
 from forecaster.replay.inputs import INPUT_BLOCK, DecisionInputs, rows_of, terms_of_run
 from forecaster.replay.learned import LATEST, Advisor, advised, median_of

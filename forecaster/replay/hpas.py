@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from forecaster.horizontal.codes import UNKNOWN
 from forecaster.horizontal.inputs import Kind, TargetColumns
 from forecaster.horizontal.numbers import Band, Counts, Flags, ceil_counts
 from forecaster.horizontal.proposals import ReadyPods, combined, proposal
+from forecaster.horizontal.row import UNKNOWN
 from forecaster.hpa.behavior import Behavior, ScalingPolicy
 from forecaster.hpa.limits import windows
 from forecaster.hpa.numbers import MAX_INT32, MIN_INT32

@@ -19,8 +19,7 @@ from forecaster.hpa.behavior import Behavior
 from forecaster.hpa.limits import ReplicaBounds
 from forecaster.hpa.numbers import MAX_INT32
 from forecaster.hpa.spec import HpaSpec, MetricSpec
-from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions, StartUp, Timing
-from forecaster.replay.feedback import Feedback
+from forecaster.replay.assumptions import USUAL_ASSUMPTIONS, Assumptions, Feedback, StartUp, Timing
 from forecaster.replay.traces import Measurements
 
 IMPLAUSIBLE = 20

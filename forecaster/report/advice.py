@@ -34,7 +34,7 @@ from forecaster.vertical.cluster_rules.resource_list import CPU_RESOURCE, MEMORY
 from forecaster.vertical.recommenders.baselines import Severity
 
 if TYPE_CHECKING:
-    from forecaster.cycle.joint_sizes import JointAdvice
+    from forecaster.cycle.advice import JointAdvice
     from forecaster.domain.workload import ContainerSize, Prices, Resources, WorkloadId
     from forecaster.vertical.sizing.joint import SizePlan
 

@@ -18,7 +18,7 @@ from forecaster.publish.views import AMOUNT_FIELDS, AmountsView, RiskView, amoun
 from forecaster.vertical.cluster_rules.resource_list import texts
 
 if TYPE_CHECKING:
-    from forecaster.cycle.joint_sizes import JointAdvice
+    from forecaster.cycle.advice import JointAdvice
     from forecaster.vertical.admission.advice import Advice
     from forecaster.vertical.sizing.joint import SizePlan
 

@@ -15,8 +15,8 @@ from forecaster.domain.amounts import UNKNOWN_AMOUNT, counted, duration_text, li
 from forecaster.domain.window import HOUR, MINUTE
 from forecaster.domain.workload import Prices, WorkloadId
 from forecaster.replay.account import Account
+from forecaster.replay.assumptions import NO_FEEDBACK, Feedback
 from forecaster.replay.comparison import NOTABLE_DIFFERENCE, Comparison, WorkloadComparison, short
-from forecaster.replay.feedback import NO_FEEDBACK, Feedback
 from forecaster.replay.gated import GateSince, acting_of
 from forecaster.replay.strategies import HPA, ForecastSource, Strategy
 from forecaster.report.printed import PrintedColumn, change, columns_from, percent

@@ -10,7 +10,7 @@ from html import escape
 import numpy as np
 
 from forecaster.domain.decision import Recommendation, SignalView
-from forecaster.domain.forecast import StepForecast
+from forecaster.domain.signal import StepForecast
 from forecaster.domain.window import FIVE_MINUTES, Window
 from forecaster.domain.workload import WorkloadId
 from forecaster.ports import Histories

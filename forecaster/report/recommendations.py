@@ -35,7 +35,7 @@ from forecaster.report.printed import (
 
 if TYPE_CHECKING:
     from forecaster.cycle.run import Outcome
-    from forecaster.domain.forecast import PeakForecast
+    from forecaster.domain.signal import PeakForecast
     from forecaster.domain.window import Window
     from forecaster.domain.workload import WorkloadId
     from forecaster.ports import Histories

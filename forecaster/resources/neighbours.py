@@ -16,7 +16,7 @@ from forecaster.kube.collection import PAGE_ITEMS, listed
 from forecaster.kube.objects import AnnotatedMeta, Wire
 from forecaster.kube.watch import Followed
 from forecaster.resources.objects import TargetReference
-from forecaster.vertical.recommenders.live_vpa import VpaSizes, vpa_sizes
+from forecaster.vertical.recommenders.baselines import VpaSizes, vpa_sizes
 
 HPAS = "/apis/autoscaling/v2/horizontalpodautoscalers"
 SCALED_OBJECTS = "/apis/keda.sh/v1alpha1/scaledobjects"

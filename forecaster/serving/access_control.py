@@ -15,7 +15,7 @@ from http import HTTPStatus
 from starlette.types import Scope
 
 from forecaster.kube.client import ApiError, AsyncApiClient
-from forecaster.kube.reviews import MASTERS, NonResourceAttributes, ResourceAttributes, User, is_allowed, token_user
+from forecaster.kube.rights import MASTERS, NonResourceAttributes, ResourceAttributes, User, is_allowed, token_user
 from forecaster.serving.audit import Denial
 from forecaster.serving.authentication import BearerToken, FrontProxy, bearer_token, shows_token
 from forecaster.serving.external_metrics import watches

@@ -21,7 +21,7 @@ import msgspec
 
 from forecaster.kube.client import ApiError, AsyncApiClient, UnreachableError
 from forecaster.kube.objects import NOT_READ, ConfigMap
-from forecaster.kube.reviews import User, authenticated
+from forecaster.kube.rights import User, authenticated
 from forecaster.serving.connection import Peer
 
 CONFIG_MAP = "/api/v1/namespaces/kube-system/configmaps/extension-apiserver-authentication"

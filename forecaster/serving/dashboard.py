@@ -24,7 +24,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from forecaster.domain.decision import Reason
-from forecaster.horizontal.codes import REASONS
+from forecaster.horizontal.row import REASONS
 from forecaster.publish.beside import BenefitView, VpasOfWorkload, benefit_of_workload, vpas_of_workload
 from forecaster.publish.decision_history import AccuracyView, DecisionChange
 from forecaster.publish.values import NotNamed

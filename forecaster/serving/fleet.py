@@ -16,7 +16,7 @@ import msgspec
 from forecaster.domain.decision import FORECAST_STATES
 from forecaster.domain.signal import BUILT_IN
 from forecaster.domain.workload import Prices
-from forecaster.horizontal.codes import REASONS
+from forecaster.horizontal.row import REASONS
 from forecaster.publish.beside import BenefitView, benefit_of_fleet
 from forecaster.publish.reader import PublishedTable
 from forecaster.publish.record import MODE_CODES

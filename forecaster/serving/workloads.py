@@ -14,7 +14,7 @@ import msgspec
 from forecaster.domain.published import REPLICAS
 from forecaster.domain.workload import Workload, WorkloadId
 from forecaster.errors import unexpected
-from forecaster.horizontal.explain import explanation
+from forecaster.horizontal.sentences import explanation
 from forecaster.hpa.behavior import Behavior
 from forecaster.publish.decision_history import AccuracyView, DecisionChange
 from forecaster.publish.record import MODE_CODES
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from starlette.responses import Response
 
     from forecaster.domain.decision import Recommendation
-    from forecaster.domain.forecast import StepForecast
+    from forecaster.domain.signal import StepForecast
     from forecaster.publish.reader import PublishedTable, TableEntry
 
 

@@ -29,7 +29,7 @@ from forecaster.vertical.cluster_rules.node import Resident
 from forecaster.vertical.cluster_rules.pod import Pod
 from forecaster.vertical.cluster_rules.resource_list import milli_of, whole
 from forecaster.vertical.cluster_rules.server import Server
-from forecaster.vertical.recommenders.live_vpa import VpaSizes
+from forecaster.vertical.recommenders.baselines import VpaSizes
 
 Wire = Mapping[str, Any]
 Items = Mapping[str, list[Wire]]

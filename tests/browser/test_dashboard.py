@@ -13,10 +13,9 @@ import pytest
 from forecaster.app.outlets import NodesText
 from forecaster.cycle.node_forecast import NodePools, present_pools
 from forecaster.domain.decision import Reason
-from forecaster.domain.forecast import StepForecast
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
-from forecaster.domain.signal import BUILT_IN, CPU, PODS
+from forecaster.domain.signal import BUILT_IN, CPU, PODS, StepForecast
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
 from forecaster.publish.pictures import PictureFile
 from forecaster.publish.table import pictures_path

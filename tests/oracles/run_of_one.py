@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from forecaster.domain.decision import Scale
-from forecaster.domain.forecast import Measured, PeakForecast, Unknown
+from forecaster.domain.signal import Measured, PeakForecast, Unknown
 from forecaster.domain.window import HOUR, MINUTE
 from forecaster.forecasting.peaks import HIGH, LOW, MEDIAN
 from forecaster.horizontal.gate_states import Gate, GateState

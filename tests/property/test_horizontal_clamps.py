@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecaster.horizontal.clamps import FEW, bounded, highest_since, lowered_by_event, within_radius
-from forecaster.horizontal.codes import UNKNOWN
+from forecaster.horizontal.row import UNKNOWN
 from forecaster.horizontal.state import Ring
 from forecaster.hpa.behavior import PastRecommendation
 from forecaster.hpa.limits import bound, stabilize_down

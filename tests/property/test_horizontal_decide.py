@@ -10,8 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from forecaster.domain.decision import Hold, Scale
-from forecaster.domain.forecast import Measured
-from forecaster.domain.signal import CPU, DEMAND, MEMORY, REQUESTS, Signal
+from forecaster.domain.signal import CPU, DEMAND, MEMORY, REQUESTS, Measured, Signal
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload
 from forecaster.horizontal.state import State
 from forecaster.hpa.numbers import MAX_INT32

@@ -9,9 +9,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from forecaster.domain.forecast import Measured, PeakForecast, Unknown
 from forecaster.domain.policy import HorizontalPolicy, Policy
-from forecaster.domain.signal import CPU, MEMORY, REQUESTS, Signal
+from forecaster.domain.signal import CPU, MEMORY, REQUESTS, Measured, PeakForecast, Signal, Unknown
 from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.vertical.sizing.containers import ChosenSize, ContainerSizing, PodSizing

@@ -15,9 +15,17 @@ import numpy as np
 from forecaster.domain.decision import LeadTime, Scale
 from forecaster.domain.workload import Autoscaler, Workload
 from forecaster.horizontal.clamps import CLAMPS
-from forecaster.horizontal.codes import KNOWN, NO_SAMPLE, REASONS, UNKNOWN
 from forecaster.horizontal.columns import Names
-from forecaster.horizontal.row import DecidedRow, DecidedTarget, ForecastDetails, RuleNumbers
+from forecaster.horizontal.row import (
+    KNOWN,
+    NO_SAMPLE,
+    REASONS,
+    UNKNOWN,
+    DecidedRow,
+    DecidedTarget,
+    ForecastDetails,
+    RuleNumbers,
+)
 from forecaster.publish.decided import DecidedRows, nothing_decided
 from forecaster.publish.offer import NO_COUNT
 from forecaster.publish.publisher import OfferPublisher, last_offers

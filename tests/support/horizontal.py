@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from forecaster.horizontal.codes import UNKNOWN
+from forecaster.horizontal.row import UNKNOWN
 from forecaster.horizontal.state import State
 from forecaster.vertical.sizing.containers import NO_SIZING
 from forecaster.vertical.sizing.pod import size

@@ -12,9 +12,8 @@ import numpy as np
 
 from forecaster.cycle.decide import lost_share
 from forecaster.domain.decision import Hold, Reason, Scale
-from forecaster.domain.forecast import Measured, PeakForecast, Unknown
 from forecaster.domain.policy import Policy
-from forecaster.horizontal.codes import INCOMPLETE, KNOWN, NO_SAMPLE, NOT_READ, REASONS, STALE
+from forecaster.domain.signal import Measured, PeakForecast, Unknown
 from forecaster.horizontal.columns import Names
 from forecaster.horizontal.decide import decide
 from forecaster.horizontal.events import calendar_of
@@ -22,7 +21,17 @@ from forecaster.horizontal.gate_states import gate_reason
 from forecaster.horizontal.inputs import Inputs
 from forecaster.horizontal.lead_time import lead_time
 from forecaster.horizontal.record import failure_words, outage_words, stated_row, unmeasured_words
-from forecaster.horizontal.row import DecidedRow, DecidedTarget, ForecastDetails
+from forecaster.horizontal.row import (
+    INCOMPLETE,
+    KNOWN,
+    NO_SAMPLE,
+    NOT_READ,
+    REASONS,
+    STALE,
+    DecidedRow,
+    DecidedTarget,
+    ForecastDetails,
+)
 from forecaster.horizontal.sentences import recommendation
 from forecaster.horizontal.state import State
 from forecaster.horizontal.terms import UNREADABLE_TERMS, policy_columns, target_columns, terms_of

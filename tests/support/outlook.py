@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from forecaster.domain.forecast import Measured, PeakForecast, Unknown
+    from forecaster.domain.signal import Measured, PeakForecast, Unknown
 
 
 @dataclass(frozen=True, slots=True)

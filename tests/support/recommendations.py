@@ -7,8 +7,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 
 from forecaster.domain.decision import Clamp, Hold, LeadTime, Reason, Recommendation, Resize, Scale, SignalView
-from forecaster.domain.forecast import PeakForecast, Unknown
-from forecaster.domain.signal import BUILT_IN
+from forecaster.domain.signal import BUILT_IN, PeakForecast, Unknown
 from forecaster.domain.workload import Resources, Workload, WorkloadId
 from forecaster.forecasting.peaks import HIGH, LEVELS, LOW, MEDIAN, NO_HISTORY_YET, PeakForecasts
 

@@ -9,7 +9,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from forecaster.kube.config import ClientConfig
-from forecaster.kube.reviews import ACCESS_REVIEWS, TOKEN_REVIEWS
+from forecaster.kube.rights import ACCESS_REVIEWS, TOKEN_REVIEWS
 from forecaster.serving.authentication import CONFIG_MAP
 from tests.support.control_plane.authority import Authority, kubeconfig
 from tests.support.http_server import HttpRequest, Reply, Running, answering

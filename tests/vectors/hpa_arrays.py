@@ -15,9 +15,9 @@ import numpy as np
 
 from forecaster.horizontal import proposals as arrays
 from forecaster.horizontal.clamps import bounded, highest_since
-from forecaster.horizontal.codes import UNKNOWN
 from forecaster.horizontal.numbers import Band
 from forecaster.horizontal.proposals import ReadyPods
+from forecaster.horizontal.row import UNKNOWN
 from forecaster.horizontal.state import Ring
 from forecaster.hpa import evaluate, limits, proposals, reconcile
 from forecaster.hpa.proposals import CombinedProposal, MetricProposal, NoRecommendation, Share, Unmeasured

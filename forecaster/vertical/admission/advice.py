@@ -21,7 +21,7 @@ from forecaster.vertical.recommenders.baselines import Severity, severity_of, wo
 if TYPE_CHECKING:
     from forecaster.vertical.admission.context import ProposedRequirements
     from forecaster.vertical.cluster_rules.pod import Pod, Requirements
-    from forecaster.vertical.recommenders.live_vpa import VpaSizes
+    from forecaster.vertical.recommenders.baselines import VpaSizes
 
 MIB = 2**20
 _DIGITS = 6

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from forecaster.vertical.admission.context import ProposedRequirements
     from forecaster.vertical.cluster_rules.limit_range import LimitRange
     from forecaster.vertical.cluster_rules.quota import Quota
-    from forecaster.vertical.recommenders.live_vpa import VpaSizes
+    from forecaster.vertical.recommenders.baselines import VpaSizes
 
 POD = "pod"
 """Name of the single container that represents a pod without known containers."""

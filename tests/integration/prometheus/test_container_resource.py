@@ -17,8 +17,8 @@ from forecaster.domain.decision import Hold
 from forecaster.domain.signal import CPU, CPU_CONTAINER, MEMORY_CONTAINER
 from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import WorkloadId
-from forecaster.horizontal.explain import explanation
 from forecaster.horizontal.hpa_next import next_sync
+from forecaster.horizontal.sentences import explanation
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.queries import Queries
 from forecaster.sources.settings import PrometheusSettings

@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from benchmarks.procfs import rss_mib as of_process
-from forecaster.kube.reviews import TOKEN_REVIEWS
+from forecaster.kube.rights import TOKEN_REVIEWS
 from tests.support.attack import attacked
 from tests.support.published import publisher
 from tests.support.recommendations import recommendation

@@ -160,7 +160,7 @@ def test_a_record_is_made_and_explained_without_arrays(tmp_path: Path) -> None:
     record_publisher(table, Policies(Policy(mode="publish"))).publish(NOON, fleet_of_one(2.0, 50.0, surge=0.5))
     program = textwrap.dedent(f"""
         import pathlib, sys
-        from forecaster.horizontal.explain import explanation
+        from forecaster.horizontal.sentences import explanation
         from forecaster.publish.reader import TableReader
         reader = TableReader(pathlib.Path({str(table.path)!r}))
         reader.refresh()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecaster.domain.workload import Resources
-from forecaster.vertical.recommenders.live_vpa import vpa_sizes
+from forecaster.vertical.recommenders.baselines import vpa_sizes
 
 SCALARS = st.none() | st.booleans() | st.integers() | st.text(max_size=8)
 JSON = st.recursive(

@@ -32,7 +32,7 @@ from tests.support.recommendations import NOON, ahead, recommendation
 if TYPE_CHECKING:
     from datetime import datetime
 
-    from forecaster.domain.forecast import PeakForecast
+    from forecaster.domain.signal import PeakForecast
 
 WEB, API = (WorkloadId("shop", "Deployment", name) for name in ("web", "api"))
 

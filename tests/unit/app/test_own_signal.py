@@ -16,7 +16,7 @@ from forecaster.domain.signal import CPU, MEMORY, PODS, REQUESTS
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.domain.workload import Autoscaler, Resources, Target, TargetType, Workload, WorkloadId
 from forecaster.errors import ConfigError
-from forecaster.horizontal.explain import explanation
+from forecaster.horizontal.sentences import explanation
 from forecaster.publish.reader import TableReader
 from forecaster.publish.table_file import TableFile
 from forecaster.sources.embedded import EmbeddedPrometheus

@@ -13,7 +13,7 @@ from forecaster.domain.policies import Policies
 from forecaster.domain.signal import BUILT_IN, CPU, REQUESTS, Signal, Signals
 from forecaster.domain.signal import PODS as PODS_SIGNAL
 from forecaster.domain.workload import ContainerBlock, ContainerFacts, ContainerId, Resources, Target, TargetType
-from forecaster.horizontal.explain import explanation
+from forecaster.horizontal.sentences import explanation
 from forecaster.replay.judging import full_pods
 from tests.support.builders import CPU_HALF, NOON, after, hpa, minutes, policy, workload
 from tests.support.fakes import CycleOnFakes, FakeSource, Load, named

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from forecaster.cycle.cron_jobs import sized_cron_jobs
+from forecaster.cycle.sizes import sized_cron_jobs
 from forecaster.domain.decision import Hold, Reason, Resize
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy, PolicySelector

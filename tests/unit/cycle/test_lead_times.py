@@ -13,16 +13,15 @@ from forecaster.cycle.lead_times import LeadTimes
 from forecaster.cycle.observed import Observed
 from forecaster.cycle.rows import resolved
 from forecaster.cycle.targets import Targets
-from forecaster.domain.ceilings import OwnerCeiling
 from forecaster.domain.decision import Reason
-from forecaster.domain.layers import ClusterPolicies, Layer
+from forecaster.domain.layers import ClusterPolicies, Layer, OwnerCeiling
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy, PolicySelector
 from forecaster.domain.signal import CPU
 from forecaster.domain.window import DAY, MINUTE, Inventory, StartedPod
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
-from forecaster.horizontal.explain import explanation
+from forecaster.horizontal.sentences import explanation
 from forecaster.store.state import ObservedFile
 from tests.support.builders import NOON, after, minutes, policy, workload
 from tests.support.fakes import CycleOnFakes, Load, load, named, nobody_answers

@@ -14,7 +14,7 @@ from forecaster.domain.policies import Policies
 from forecaster.domain.signal import CPU
 from forecaster.domain.workload import NO_SPREAD, Spread
 from forecaster.horizontal.clamps import with_spare
-from forecaster.horizontal.explain import explanation
+from forecaster.horizontal.sentences import explanation
 from forecaster.publish.decided import DecidedRows
 from tests.support.builders import hpa, policy, workload
 from tests.support.fakes import CycleOnFakes, Load, named, steady

@@ -22,7 +22,7 @@ from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.domain.workload import Resources
 from forecaster.errors import SourceRefused
 from forecaster.forecasting.shards import Shards
-from forecaster.horizontal.explain import explanation
+from forecaster.horizontal.sentences import explanation
 from forecaster.kube.client import ApiError
 from forecaster.store.history import HistorySettings
 from forecaster.vertical.sizing.memory import OOM_RAISE

@@ -10,7 +10,7 @@ from forecaster.domain.decision import Reason
 from forecaster.domain.policies import Policies
 from forecaster.domain.signal import CPU, REQUESTS
 from forecaster.domain.workload import Target, TargetType
-from forecaster.horizontal.explain import explanation
+from forecaster.horizontal.sentences import explanation
 from tests.support.builders import CPU_HALF, hpa, policy, workload
 from tests.support.fakes import CycleOnFakes, Load, named, steady
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from forecaster.demand.latest import Latest, latest
-from forecaster.domain.forecast import Measured, Unknown
+from forecaster.domain.signal import Measured, Unknown
 from forecaster.domain.window import MINUTE, Window
 from tests.support.builders import NOON, after, minutes
 from tests.support.recommendations import workload_id

@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from forecaster.config.settings import parse
-from forecaster.domain.ceilings import OwnerCeiling
-from forecaster.domain.layers import ClusterPolicies, Layer
+from forecaster.domain.layers import ClusterPolicies, Layer, OwnerCeiling
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy, PolicySelector
 from forecaster.domain.workload import WorkloadId

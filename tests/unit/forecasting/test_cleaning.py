@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from forecaster.demand.fresh import DemandContext, FreshHistory, fresh
-from forecaster.domain.forecast import PeakForecast
 from forecaster.domain.report import MaskedShare
-from forecaster.domain.signal import CPU
+from forecaster.domain.signal import CPU, PeakForecast
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
 from forecaster.domain.workload import Resources
 from forecaster.forecasting.cleaning import SETTLE, ShardHistory, cleaned_since, cleaned_weeks

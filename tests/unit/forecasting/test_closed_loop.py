@@ -10,8 +10,7 @@ import pytest
 
 from forecaster.demand.fresh import DemandContext, FreshHistory, fresh
 from forecaster.domain.decision import Scale
-from forecaster.domain.forecast import Measured
-from forecaster.domain.signal import CPU
+from forecaster.domain.signal import CPU, Measured
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
 from forecaster.domain.workload import Resources
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from forecaster.demand.fresh import FreshHistory
-from forecaster.domain.forecast import PeakForecast
-from forecaster.domain.signal import CPU
+from forecaster.domain.signal import CPU, PeakForecast
 from forecaster.domain.window import FIVE_MINUTES, Window
 from forecaster.domain.workload import WorkloadId
 from forecaster.forecasting.cold_start import borrowed, family

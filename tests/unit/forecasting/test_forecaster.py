@@ -11,8 +11,7 @@ import pytest
 
 import models
 from forecaster.demand.fresh import FreshHistory
-from forecaster.domain.forecast import PeakForecast, Unknown
-from forecaster.domain.signal import CPU, MEMORY
+from forecaster.domain.signal import CPU, MEMORY, PeakForecast, Unknown
 from forecaster.domain.window import FIVE_MINUTES, Window
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan, steps_between
 from forecaster.forecasting.shards import ROWS, Shards

@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forecaster.demand.fresh import FreshHistory
-from forecaster.domain.forecast import PeakForecast
-from forecaster.domain.signal import CPU
+from forecaster.domain.signal import CPU, PeakForecast
 from forecaster.domain.window import FIVE_MINUTES, Window
 from forecaster.forecasting import shards
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 from forecaster.demand.fresh import FreshHistory
-from forecaster.domain.forecast import PeakForecast
-from forecaster.domain.signal import CPU
+from forecaster.domain.signal import CPU, PeakForecast
 from forecaster.domain.window import FIVE_MINUTES, Window
 from forecaster.forecasting import shards, stacks
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan, further_peaks

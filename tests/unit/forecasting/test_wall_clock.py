@@ -16,10 +16,9 @@ from forecaster.cycle.load_forecast import PodLoads
 from forecaster.demand.fresh import FreshHistory
 from forecaster.demand.latest import DayAgo
 from forecaster.domain.clock import clock_changes, time_by_clock
-from forecaster.domain.forecast import PeakForecast
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
-from forecaster.domain.signal import CPU
+from forecaster.domain.signal import CPU, PeakForecast
 from forecaster.domain.window import FIVE_MINUTES, Window
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan
 from forecaster.forecasting.wall_clock import by_wall_clock, columns_by_clock

@@ -7,10 +7,9 @@ from dataclasses import replace
 import pytest
 
 from forecaster.domain.decision import Clamp, Hold, Reason, Recommendation, Scale
-from forecaster.domain.forecast import Measured
-from forecaster.domain.signal import CPU
+from forecaster.domain.signal import CPU, Measured
 from forecaster.domain.workload import Resources, Target, TargetType
-from forecaster.horizontal.codes import GONE
+from forecaster.horizontal.row import GONE
 from tests.support.builders import (
     CPU_HALF,
     MEMORY_HALF,

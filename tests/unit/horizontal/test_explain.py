@@ -7,7 +7,7 @@ from dataclasses import replace
 from forecaster.domain.decision import Reason
 from forecaster.domain.vertical_policy import VerticalPolicy
 from forecaster.domain.workload import Resources
-from forecaster.horizontal.explain import explanation
+from forecaster.horizontal.sentences import explanation
 from tests.support.builders import (
     CPU_HALF,
     GIB,

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from forecaster.horizontal.codes import UNKNOWN
+from forecaster.horizontal.row import UNKNOWN
 from forecaster.horizontal.state import Ring, State
 
 AT = 1.77e9

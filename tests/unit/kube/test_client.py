@@ -31,7 +31,7 @@ from forecaster.kube.client import (
 from forecaster.kube.config import ClientConfig, ClientConfigError
 from forecaster.kube.connections import RESPONSE_MAX, RawAnswer, RawRequest
 from forecaster.kube.objects import ConfigMap
-from forecaster.kube.reviews import NonResourceAttributes, ResourceAttributes, User, is_allowed, token_user
+from forecaster.kube.rights import NonResourceAttributes, ResourceAttributes, User, is_allowed, token_user
 from tests.support.control_plane.authority import Authority
 from tests.support.http_server import DRIPPING, HttpRequest, Reply, Running, Server, dripping
 from tests.support.review_server import ReviewServer
@@ -589,7 +589,7 @@ def test_threads_that_decode_a_type_for_the_first_time_at_once_do_not_end_the_pr
     program = """
         import sys, threading
         from forecaster.kube.client import decoder_of
-        from forecaster.kube.reviews import ReviewStatus, UserInfo
+        from forecaster.kube.rights import ReviewStatus, UserInfo
 
         sys.setswitchinterval(1e-6)
         for number in range(1000):

@@ -15,9 +15,8 @@ from forecaster.domain.signal import CPU, REQUESTS
 from forecaster.domain.window import MINUTE
 from forecaster.hpa.limits import ReplicaBounds
 from forecaster.replay.account import Run, RunResult
-from forecaster.replay.assumptions import Assumptions
+from forecaster.replay.assumptions import NO_FEEDBACK, Assumptions, Feedback, load_of
 from forecaster.replay.engine import replay_runs
-from forecaster.replay.feedback import NO_FEEDBACK, Feedback, load_of
 from forecaster.replay.setup import Setup, setup_of
 from tests.unit.replay.test_engine import WEB, measured
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from forecaster.app.past_view import by_hour, event_spans, masked_spans, past_forecast, unknown_spans
 from forecaster.domain.event import ScheduledEvent
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import CPU, PODS
 from forecaster.domain.window import FIVE_MINUTES, HOUR
-from forecaster.replay.look_back import by_hour, event_spans, masked_spans, past_forecast, unknown_spans
 from forecaster.replay.traces import Traces
 from forecaster.replay.what_if import WhatIfFacts
 from tests.support.builders import NOON, hpa, minutes, workload

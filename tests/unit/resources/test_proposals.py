@@ -11,8 +11,8 @@ import yaml
 
 from forecaster.domain.workload import Resources, WorkloadId
 from forecaster.kube.client import ApiError, UnreachableError
+from forecaster.resources.definitions import proposals
 from forecaster.resources.neighbours import HPAS, SCALED_OBJECTS, VPAS, Hpa, Neighbours, VpaNeighbour, neighbours_of
-from forecaster.resources.proposals import proposals
 from tests.support.api_objects import metadata
 
 WEB = WorkloadId("shop", "Deployment", "web")

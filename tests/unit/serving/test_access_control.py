@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from forecaster.kube.reviews import NonResourceAttributes, ResourceAttributes
+from forecaster.kube.rights import NonResourceAttributes, ResourceAttributes
 from forecaster.serving.access_control import Right, needed_right, right_text
 from forecaster.serving.external_metrics import watches
 

@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from forecaster.kube.reviews import User
+from forecaster.kube.rights import User
 from forecaster.serving.authentication import FrontProxy, bearer_token, front_proxy
 from forecaster.serving.connection import Peer
 

@@ -15,10 +15,9 @@ import numpy as np
 import pytest
 
 from forecaster.domain.decision import Reason
-from forecaster.domain.forecast import StepForecast
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
-from forecaster.domain.signal import BUILT_IN, CPU
+from forecaster.domain.signal import BUILT_IN, CPU, StepForecast
 from forecaster.domain.window import MINUTE, Window
 from forecaster.domain.workload import Prices
 from forecaster.publish.health import HealthHistory, SettingView, shown_settings

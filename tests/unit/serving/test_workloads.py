@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from forecaster.domain.decision import Reason
-from forecaster.domain.forecast import StepForecast
-from forecaster.domain.signal import CPU
-from forecaster.horizontal.explain import explanation
+from forecaster.domain.signal import CPU, StepForecast
+from forecaster.horizontal.sentences import explanation
 from forecaster.publish.reader import TableReader
 from forecaster.serving.app import create_app
 from tests.support.asgi import Client

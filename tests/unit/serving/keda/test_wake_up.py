@@ -19,7 +19,7 @@ from tests.support.integrate_page import of_kind
 from tests.support.tables import publish
 
 if TYPE_CHECKING:
-    from forecaster.domain.forecast import Unknown
+    from forecaster.domain.signal import Unknown
     from forecaster.publish.values import Answer
     from forecaster.serving.answers import NotThere
 
