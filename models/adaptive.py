@@ -50,7 +50,7 @@ class AdaptiveState(NamedTuple):
 
 @dataclass(frozen=True)
 class Adaptive:
-    """The prior, a ridge, yesterday and last week, mixed by their past success; `analog` has another near prior.
+    """The prior, a ridge, yesterday and last week, mixed by their past success; `analog` adds similar moments.
 
     A fit makes all of them forecast from origins of the latest week, oldest first, and `ExpertLosses` weighs them by
     the outcome; between fits every hour with a known outcome is one more origin. There are weights for single

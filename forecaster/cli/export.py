@@ -57,6 +57,7 @@ def export(
     """Write histories, workloads with their HPAs, settings and decisions into one file.
 
     `replay --export`, `tune --export` and the notebooks read it. It holds no address, no secret and no code.
+    With --demo it holds all recorded days, and no decisions.
     """
     from forecaster.app import traces
     from forecaster.app.export import bundle_of

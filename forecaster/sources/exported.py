@@ -84,7 +84,7 @@ def table_of(path: Path) -> pd.DataFrame:
     except ImportError as error:
         raise SourceRefused(f"{path}: Parquet needs pyarrow; install it, or export CSV") from error
     except (OSError, ValueError, UnicodeDecodeError) as error:
-        raise SourceRefused(f"{path}: not a readable CSV or Parquet file ({error})") from error
+        raise SourceRefused(f"{path}: not a readable CSV or Parquet file ({str(error).strip()})") from error
 
 
 def _text(path: Path) -> pd.DataFrame:

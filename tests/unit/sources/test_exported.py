@@ -164,6 +164,12 @@ def test_what_is_no_demand_is_refused(tmp_path: Path, text: str, reason: str) ->
         read(tmp_path, text)
 
 
+def test_a_refusal_is_one_line(tmp_path: Path) -> None:
+    with pytest.raises(SourceRefused, match=r"not a readable CSV") as refused:
+        read(tmp_path, "kind: HorizontalPodAutoscaler\nmetadata: x\nspec: {a, b, c}\n")
+    assert "\n" not in str(refused.value)
+
+
 def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceRefused, match=r"absent\.csv"):
         read_export(tmp_path / "absent.csv")
