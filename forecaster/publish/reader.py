@@ -8,7 +8,7 @@ import weakref
 from bisect import bisect_left
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -24,7 +24,7 @@ from forecaster.publish.decision_history import WorkloadHistory
 from forecaster.publish.overlay import OverlayReader, overlay_path
 from forecaster.publish.record import MODE_CODES, StoredSizes, decided_row, verdict_of, workload_offer
 from forecaster.publish.table import NAMES, PLACES, SIZES, TEXTS, TableBytes, read_column, read_header
-from forecaster.publish.values import CLOCK_SKEW, WorkloadOffer
+from forecaster.publish.values import CLOCK_SKEW, Moment, WorkloadOffer
 from forecaster.publish.views import RecommendationView, recommendation_view
 
 IN_MEMORY = frozenset(name + TEXTS for name in ("namespace", "name", "kind", "consumers")) | {NAMES + PLACES}
@@ -183,19 +183,44 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
+STALE_INTERVALS = 3
+"""Intervals without a new table before its values are called stale: one may be late, two may be skipped."""
+
+
+class TableAge(msgspec.Struct, frozen=True):
+    """Age of the decisions, and whether it is too high."""
+
+    published_at: datetime
+    age_seconds: float
+    stale: bool
+
+
 class TableReader:
     """Watches one path. `table` is the latest valid table, None before the first."""
 
-    def __init__(self, path: Path, clock: Callable[[], datetime] = now) -> None:
+    def __init__(self, path: Path, clock: Callable[[], datetime] = now, stale_after: timedelta | None = None) -> None:
+        """A table is stale after `stale_after`; when that is None, after three of its own intervals."""
         self.path = path
         self.table: PublishedTable | None = None
         self.fault = f"no table has been published at {path} yet"
         """Why the latest file is not served; empty when it is."""
         self.failures = 0
         """Total number of files that could not be read."""
-        self._clock = clock
+        self.clock, self.stale_after = clock, stale_after
         self._overlay = OverlayReader(overlay_path(path), clock)
         self._stamp: tuple[int, int, int] | None = None
+
+    def age(self, table: PublishedTable) -> TableAge:
+        """The age of a table: negative, and stale, for one from the future; a small skew of clocks is no age."""
+        usual = timedelta(seconds=STALE_INTERVALS * table.meta.interval_seconds)
+        age, limit = self.clock() - table.meta.published_at, usual if self.stale_after is None else self.stale_after
+        if age < timedelta(0) and age >= -CLOCK_SKEW:
+            age = timedelta(0)
+        return TableAge(table.meta.published_at, age.total_seconds(), stale=not timedelta(0) <= age <= limit)
+
+    def moment(self, table: PublishedTable) -> Moment:
+        """Return the moment of reading a table now."""
+        return Moment(self.clock(), table.meta.published_at, fresh=not self.age(table).stale)
 
     def refresh(self) -> None:
         """Load the file if it is another one than before; a bad one leaves the last good table in place."""
@@ -223,7 +248,7 @@ class TableReader:
     def _opened(self) -> PublishedTable:
         with self.path.open("rb") as file:
             table = PublishedTable(os.dup(file.fileno()), self._overlay)
-        ahead = table.meta.published_at - self._clock()
+        ahead = table.meta.published_at - self.clock()
         if ahead > CLOCK_SKEW:  # after a jump of the clock it would count as fresh until that instant
             raise StoreError(f"it is of {table.meta.published_at:%Y-%m-%d %H:%M:%S} UTC, which is still to come")
         return table

@@ -1,4 +1,4 @@
-"""One number of one workload, by its name or by a label selector, and how old the table is. Pure.
+"""One number of one workload, by its name or by a label selector. Pure.
 
 An HPA sums the items of a list, so a selector never yields more than one number.
 """
@@ -6,39 +6,15 @@ An HPA sums the items of a list, so a selector never yields more than one number
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
-
-import msgspec
 
 from forecaster.domain.published import DEMAND_METRIC
 from forecaster.hpa.selectors import SELECTOR_MAX, Selector, SelectorError, parse_selector
-from forecaster.publish.values import CLOCK_SKEW, Answer, Moment, NotKnown, NotNamed, OfferedValue, value_of
+from forecaster.publish.values import Answer, Moment, NotKnown, NotNamed, OfferedValue, value_of
 
 if TYPE_CHECKING:
     from forecaster.publish.reader import PublishedTable, TableEntry
-    from forecaster.publish.table import TableMeta
     from forecaster.publish.values import WorkloadOffer
-
-STALE_INTERVALS = 3
-"""Intervals without a new table before its values are called stale: one may be late, two may be skipped."""
-
-
-class TableAge(msgspec.Struct, frozen=True):
-    """Age of the decisions, and whether it is too high."""
-
-    published_at: datetime
-    age_seconds: float
-    stale: bool
-
-
-def age_of(meta: TableMeta, now: datetime, stale_after: timedelta | None) -> TableAge:
-    """The age of a table at `now`: negative, and stale, for one from the future; a small skew of clocks is no age."""
-    limit = timedelta(seconds=STALE_INTERVALS * meta.interval_seconds) if stale_after is None else stale_after
-    age = now - meta.published_at
-    if age < timedelta(0) and age >= -CLOCK_SKEW:
-        age = timedelta(0)
-    return TableAge(meta.published_at, age.total_seconds(), stale=not timedelta(0) <= age <= limit)
 
 
 class MetricRequest(NamedTuple):
@@ -60,11 +36,6 @@ class NotThere(NamedTuple):
 
 NoValue: TypeAlias = NotKnown | NotNamed | NotThere
 """Reasons why there is no number."""
-
-
-def moment_at(table: PublishedTable, now: datetime, stale_after: timedelta | None) -> Moment:
-    """Return the moment of reading a table at `now`."""
-    return Moment(now, table.meta.published_at, fresh=not age_of(table.meta, now, stale_after).stale)
 
 
 def answer(table: PublishedTable, request: MetricRequest, moment: Moment) -> Answer | NotThere:

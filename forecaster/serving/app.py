@@ -22,7 +22,6 @@ from forecaster.publish.new_pods import NewPodsFile
 from forecaster.publish.reader import PublishedTable, TableReader, now, watching
 from forecaster.publish.table import pictures_path
 from forecaster.serving.access_control import PROBE_PATHS, AccessControl
-from forecaster.serving.answers import moment_at
 from forecaster.serving.audit import Audit
 from forecaster.serving.dashboard import Dashboard
 from forecaster.serving.external_metrics import ApiRequest, MetricsApi
@@ -122,8 +121,6 @@ def _api_request(scope: Scope) -> ApiRequest:
 def create_app(
     reader: TableReader,
     *,
-    clock: Callable[[], datetime],
-    stale_after: timedelta | None = None,
     secured: SecureListening | None = None,
     metrics: ServingMetrics | None = None,
     pictures: TableReader | None = None,
@@ -136,22 +133,21 @@ def create_app(
 ) -> FrontApplication:
     """Return the application on top of a reader; with a secure listener it answers authorized callers only.
 
-    A table is stale after `stale_after`; when that is None, after three of its own intervals. With `pictures` there is
-    a dashboard, with `replicas` others may copy what is served, with `facts` the next step of an HPA is explained, with
-    `admission` new pods are sized on the secure port.
+    With `pictures` there is a dashboard, with `replicas` others may copy what is served, with `facts` the next step of
+    an HPA is explained, with `admission` new pods are sized on the secure port.
     """
-    metrics = metrics or ServingMetrics(reader, clock, stale_after)
+    metrics = metrics or ServingMetrics(reader)
 
     def served() -> tuple[PublishedTable, Moment] | None:
         table = reader.table
-        return None if table is None else (table, moment_at(table, clock(), stale_after))
+        return None if table is None else (table, reader.moment(table))
 
-    api = RecommendationPages(reader, clock, stale_after, secured.fault if secured else str)
-    integrations = IntegrationPages(reader, clock, stale_after)
+    api = RecommendationPages(reader, secured.fault if secured else str)
+    integrations = IntegrationPages(reader)
     writing = secured.writing if secured else None
     explanations = RowExplanations(facts, lambda: metrics.parent.follows)
     controls = what_if, writing, lambda: metrics.parent.follows, report, calendar, explanations
-    dashboard = Dashboard(api.table, reader, pictures, clock, stale_after, *controls) if pictures else None
+    dashboard = Dashboard(api.table, reader, pictures, *controls) if pictures else None
     shown = [*(dashboard.routes() if dashboard else ()), *(report.routes() if report else ())]
     further = [*shown, *(replicas.routes() if replicas else ())]
     beside = partial(_lifespan, reader, secured, dashboard)
@@ -240,15 +236,14 @@ def assemble(
         OSError: there is no good serving certificate.
         ClientConfigError: there is no way to the API server.
     """
-    reader, audit = TableReader(table, clock), Audit()
     stale_after = None if options.stale_after_seconds is None else timedelta(seconds=options.stale_after_seconds)
-    metrics = ServingMetrics(reader, clock, stale_after, audit.denials)
+    reader, audit = TableReader(table, clock, stale_after), Audit()
+    metrics = ServingMetrics(reader, audit.denials)
     metrics.parent = parent or ParentState()
     admission = NewPodAdmission(NewPodsFile(Path(options.new_pods)), clock) if options.new_pods else None
     metrics.admissions = admission.outcomes if admission else {}
     pictures = TableReader(pictures_path(table), clock) if options.dashboard else None
-    given: dict[str, Any] = {"clock": clock, "stale_after": stale_after, "metrics": metrics, "pictures": pictures}
-    building = partial(create_app, reader, **given, **_beside(options))
+    building = partial(create_app, reader, metrics=metrics, pictures=pictures, **_beside(options))
     if options.secure is None or secure is None:
         return HttpServer(building(), plain, refused=audit.refused)
     secured = SecureListening(options.secure, audit)

@@ -12,7 +12,7 @@ import gzip
 import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import wraps
 from http import HTTPStatus
 from pathlib import Path
@@ -27,9 +27,10 @@ from forecaster.domain.decision import Reason
 from forecaster.horizontal.row import REASONS
 from forecaster.publish.beside import BenefitView, VpasOfWorkload, benefit_of_workload, vpas_of_workload
 from forecaster.publish.decision_history import AccuracyView, DecisionChange
+from forecaster.publish.reader import TableAge
 from forecaster.publish.values import NotNamed
 from forecaster.publish.views import RecommendationView
-from forecaster.serving.answers import NotThere, TableAge, age_of, entry_of
+from forecaster.serving.answers import NotThere, entry_of
 from forecaster.serving.fleet import fleet_view
 from forecaster.serving.pause import Writing, WritingView, pause_request
 from forecaster.serving.rest import ProblemError, missing
@@ -148,13 +149,11 @@ class _Fleet(NamedTuple):
 
 @dataclass(eq=False)
 class Dashboard:
-    """The handlers; they share the table, the pictures and the clock."""
+    """The handlers; they share the table and the pictures."""
 
     table: Callable[[], PublishedTable]
     reader: TableReader
     pictures: TableReader
-    clock: Callable[[], datetime]
-    stale_after: timedelta | None
     replaying: WhatIfProcess | None = None
     """None where nothing can be replayed: no computing process is beside this one."""
     writing: Writing | None = None
@@ -214,7 +213,7 @@ class Dashboard:
     async def now(self, _request: Request) -> Response:
         """Return the identity of the present table."""
         table, pictures = self.table(), self.pictures.table
-        age = age_of(table.meta, self.clock(), self.stale_after)
+        age = self.reader.age(table)
         return _json(
             Now(
                 age.published_at,

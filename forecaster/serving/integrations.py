@@ -6,7 +6,6 @@ Both read the count of the offer. Where it is not known they get an error in the
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -19,7 +18,7 @@ from forecaster.domain.published import REPLICAS
 from forecaster.kube.objects import NOT_READ
 from forecaster.publish.reader import TableEntry, TableReader
 from forecaster.publish.values import KNOWN, NotKnown, NotNamed, OfferedValue, WorkloadOffer
-from forecaster.serving.answers import MetricRequest, NotThere, NoValue, answer, entry_of, moment_at
+from forecaster.serving.answers import MetricRequest, NotThere, NoValue, answer, entry_of
 from forecaster.serving.rest import MISSING, json_response, missing, whole_body
 
 EXPIRES_AFTER = timedelta(minutes=5)
@@ -115,10 +114,8 @@ class OfferedCount(NamedTuple):
 class IntegrationPages:
     """The handlers."""
 
-    def __init__(self, reader: TableReader, clock: Callable[[], datetime], stale_after: timedelta | None) -> None:
+    def __init__(self, reader: TableReader) -> None:
         self._reader = reader
-        self._clock = clock
-        self._stale_after = stale_after
 
     def routes(self) -> list[Route]:
         """Return the routes for an application."""
@@ -134,7 +131,7 @@ class IntegrationPages:
         if not isinstance(count, OfferedCount):
             raise missing(count, "GET /api/v1/recommendations lists what there is and why something is not known.")
         portrait = ObjectName(names["portrait"], names["namespace"])
-        return json_response(kapacity_result(portrait, count.value, self._clock()))
+        return json_response(kapacity_result(portrait, count.value, self._reader.clock()))
 
     async def watermark_recommendation(self, request: Request) -> Response:
         """Return the value for WatermarkPodAutoscaler, which expects errors inside an answer."""
@@ -151,7 +148,7 @@ class IntegrationPages:
         table = self._reader.table
         if table is None:
             return NotKnown(self._reader.fault)
-        moment = moment_at(table, self._clock(), self._stale_after)
+        moment = self._reader.moment(table)
         entry = entry_of(table, request.namespace, request.name, request.kind)
         if not isinstance(entry, TableEntry):
             return entry

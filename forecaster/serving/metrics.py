@@ -10,9 +10,8 @@ from __future__ import annotations
 import asyncio
 import zlib
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
 from http import HTTPStatus
 
 from prometheus_client import CONTENT_TYPE_LATEST, Metric, generate_latest
@@ -25,7 +24,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from forecaster.domain.published import DEMAND_METRIC, FLOOR, REPLICAS
 from forecaster.publish.reader import PublishedTable, TableEntry, TableReader
 from forecaster.publish.values import sampled_values
-from forecaster.serving.answers import age_of
 from forecaster.serving.options import FOLLOWS, LEADS, WRITTEN
 
 ON_SECURE_PORT = b"# The gauges of the workloads are at /metrics of the secure port.\n"
@@ -51,14 +49,7 @@ class ParentState:
 class ServingMetrics(Collector):
     """Requests by handler and code, and the state of the table."""
 
-    def __init__(
-        self,
-        reader: TableReader,
-        clock: Callable[[], datetime],
-        stale_after: timedelta | None = None,
-        denials: Mapping[str, int] | None = None,
-    ) -> None:
-        self._stale_after = stale_after
+    def __init__(self, reader: TableReader, denials: Mapping[str, int] | None = None) -> None:
         self._reader = reader
         self.owners: Mapping[str, str] = {}
         """Owners of the API groups by their APIServices, where these are read."""
@@ -68,7 +59,6 @@ class ServingMetrics(Collector):
         self.admissions: Mapping[str, int] = {}
         """New pods of which the API server asked, by what became of them."""
         self._denials = {} if denials is None else denials
-        self._clock = clock
         self._gauges = TableGauges()
         self._requests: Counter[tuple[str, int]] = Counter()
 
@@ -82,7 +72,7 @@ class ServingMetrics(Collector):
         Without a table its age is NaN, not 0.
         """
         table = self._reader.table
-        age = (self._clock() - table.meta.published_at).total_seconds() if table else float("nan")
+        age = (self._reader.clock() - table.meta.published_at).total_seconds() if table else float("nan")
         yield GaugeMetricFamily("forecaster_serving_table_age_seconds", "Age of the table that is served.", age)
         rows = table.rows if table else 0
         yield GaugeMetricFamily("forecaster_serving_table_workloads", "Workloads in the table.", rows)
@@ -121,7 +111,7 @@ class ServingMetrics(Collector):
         yield self._own(table)
         if not self.names_on_plain_port and not request.scope["state"]["secure"]:
             yield ON_SECURE_PORT
-        elif table is not None and not age_of(table.meta, self._clock(), self._stale_after).stale:
+        elif table is not None and not self._reader.age(table).stale:
             async for piece in self._gauges.pieces(table):
                 yield piece
 

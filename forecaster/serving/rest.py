@@ -9,7 +9,6 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from http import HTTPStatus
 from itertools import islice, takewhile
 from typing import Any
@@ -21,10 +20,10 @@ from starlette.responses import Response
 from starlette.types import Receive
 
 from forecaster.kube.objects import NOT_READ
-from forecaster.publish.reader import PublishedTable, TableEntry, TableReader
-from forecaster.publish.values import Moment, NotKnown, NotNamed
+from forecaster.publish.reader import PublishedTable, TableAge, TableEntry, TableReader
+from forecaster.publish.values import NotKnown, NotNamed
 from forecaster.publish.views import RecommendationView
-from forecaster.serving.answers import NotThere, NoValue, TableAge, age_of, entry_of, moment_at
+from forecaster.serving.answers import NotThere, NoValue, entry_of
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -202,19 +201,14 @@ class Readiness(TableAge, frozen=True, kw_only=True):
 
 
 class RecommendationPages:
-    """The handlers; they share the reader, the clock and the limit of staleness."""
+    """The handlers; they share the reader."""
 
     def __init__(
         self,
         reader: TableReader,
-        clock: Callable[[], datetime],
-        stale_after: timedelta | None,
         fault: Callable[[], str] = str,
     ) -> None:
-        self._reader = reader
-        self._fault = fault
-        self._clock = clock
-        self._stale_after = stale_after
+        self.reader, self._fault = reader, fault
         self._listing = asyncio.Lock()
         """One list at a time is made, in a thread: thousands of rows take longer than an HPA may wait."""
 
@@ -226,7 +220,7 @@ class RecommendationPages:
         table = self.table()
         version, workloads = table.meta.version, table.rows
         age = self.age(table)
-        return json_response(Readiness(*age, version=version, workloads=workloads, fault=self._reader.fault))
+        return json_response(Readiness(*age, version=version, workloads=workloads, fault=self.reader.fault))
 
     async def recommendations(self, request: Request) -> Response:
         """A page of the table, filtered."""
@@ -248,18 +242,14 @@ class RecommendationPages:
 
     def table(self) -> PublishedTable:
         """Return the served table; before the first one, raise the problem that there is none."""
-        if self._reader.table is None:
+        if self.reader.table is None:
             remedy = "Wait for the first cycle, or look at the log of the computing process."
-            raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, self._reader.fault, remedy)
-        return self._reader.table
-
-    def moment(self, table: PublishedTable) -> Moment:
-        """Return the present instant, and whether the table is fresh."""
-        return moment_at(table, self._clock(), self._stale_after)
+            raise ProblemError(HTTPStatus.SERVICE_UNAVAILABLE, self.reader.fault, remedy)
+        return self.reader.table
 
     def age(self, table: PublishedTable) -> tuple[Any, ...]:
         """Return the fields of a `TableAge`, with which answers begin."""
-        return msgspec.structs.astuple(age_of(table.meta, self._clock(), self._stale_after))
+        return msgspec.structs.astuple(self.reader.age(table))
 
 
 def _entry(table: PublishedTable, *, namespace: str, name: str, kind: str) -> TableEntry:

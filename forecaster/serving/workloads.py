@@ -17,10 +17,11 @@ from forecaster.errors import unexpected
 from forecaster.horizontal.sentences import explanation
 from forecaster.hpa.behavior import Behavior
 from forecaster.publish.decision_history import AccuracyView, DecisionChange
+from forecaster.publish.reader import TableAge
 from forecaster.publish.record import MODE_CODES
 from forecaster.publish.values import NotNamed, OfferedValue, values_for
 from forecaster.publish.views import PathView, QuantileView, SignalItem, path_view
-from forecaster.serving.answers import MetricRequest, NotThere, TableAge, answer, entry_of
+from forecaster.serving.answers import MetricRequest, NotThere, answer, entry_of
 from forecaster.serving.options import FACTS_SECONDS_MAX
 from forecaster.serving.rest import RecommendationPages, json_response, missing, parameters_of
 from forecaster.serving.what_if import CallerLimit
@@ -185,7 +186,7 @@ class Workloads:
     async def forecasts(self, request: Request) -> Response:
         """Quantiles of every signal over the window that a decision can still reach, and step by step."""
         table, entry = self._entry(request)
-        paths, now = table.paths(entry), self._pages.moment(table).now
+        paths, now = table.paths(entry), self._pages.reader.moment(table).now
         outlooks = tuple(signal_forecast_view(item, paths.get(item.signal), now) for item in table.view(entry).signals)
         return json_response(WorkloadForecasts(*self._pages.age(table), forecasts=outlooks))
 
@@ -209,7 +210,7 @@ class Workloads:
         """One metric as HPAs read it, with the same abstaining; what cannot be said is 503 and never 0."""
         table, entry = self._entry(request, "signal")
         metric, signal = request.path_params["metric"], request.query_params.get("signal", "")
-        metric_request, moment = MetricRequest(*entry.key, metric, signal), self._pages.moment(table)
+        metric_request, moment = MetricRequest(*entry.key, metric, signal), self._pages.reader.moment(table)
         counted = metric_request._replace(metric=REPLICAS, signal="", target=1.0)
         value, count = answer(table, metric_request, moment), answer(table, counted, moment)
         if not isinstance(value, OfferedValue):

@@ -20,7 +20,7 @@ from forecaster.domain.signal import CPU
 from forecaster.domain.window import MINUTE
 from forecaster.publish.reader import TableReader
 from forecaster.publish.values import OfferedValue
-from forecaster.serving.answers import MetricRequest, answer, moment_at
+from forecaster.serving.answers import MetricRequest, answer
 from tests.support.control_plane.commands import SYNC_SECONDS
 from tests.support.control_plane.deployed import ROOT
 from tests.support.control_plane.workloads import deployment, external_hpa
@@ -179,11 +179,11 @@ def minute(service: Service, week: Week, deployed: Deployed, at: datetime) -> Mi
 
 def asked_for(table: Path, at: datetime) -> int:
     """The published demand in replicas, by the rule for an AverageValue."""
-    reader = TableReader(table)
+    reader = TableReader(table, lambda: at)
     reader.refresh()
     assert reader.table
     request = MetricRequest("shop", "checkout", signal="cpu", target=PER_REPLICA)
-    value = answer(reader.table, request, moment_at(reader.table, at, None))
+    value = answer(reader.table, request, reader.moment(reader.table))
     assert isinstance(value, OfferedValue)
     assert value.source in {"forecast", "measured"}
     return math.ceil(round(value.value, 3) / PER_REPLICA)

@@ -136,9 +136,9 @@ class TestOtherControllers:
 
 
 def seams(folder: Path) -> Client:
-    reader = TableReader(publish(folder / "table", mode="publish"))
+    reader = TableReader(publish(folder / "table", mode="publish"), lambda: NOON + timedelta(seconds=20))
     reader.refresh()
-    return Client(Starlette(routes=IntegrationPages(reader, lambda: NOON + timedelta(seconds=20), None).routes()))
+    return Client(Starlette(routes=IntegrationPages(reader).routes()))
 
 
 class TestPrometheus:

@@ -21,7 +21,7 @@ from forecaster.domain.workload import Target, TargetType, WorkloadId
 from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source
 from forecaster.publish.reader import TableReader
-from forecaster.serving.answers import MetricRequest, answer, moment_at
+from forecaster.serving.answers import MetricRequest, answer
 from forecaster.sources.embedded import EmbeddedPrometheus
 from forecaster.sources.factory import prometheus
 from forecaster.sources.live import LiveCluster
@@ -178,11 +178,11 @@ def steady_load(namespace: str, now: datetime, cores: float) -> Iterator[str]:
 
 def served_value(deployed: Deployed, namespace: str) -> str:
     """Return the number that an HPA reads, or the reason why it reads none."""
-    reader = TableReader(deployed.table)
+    reader = TableReader(deployed.table, stale_after=timedelta(hours=12))
     reader.refresh()
     assert reader.table
     request = MetricRequest(namespace, "web", signal="cpu")
-    reading = answer(reader.table, request, moment_at(reader.table, datetime.now(UTC), timedelta(hours=12)))
+    reading = answer(reader.table, request, reader.moment(reader.table))
     return f"{reading.source} {reading.value:g}" if hasattr(reading, "source") else reading.message
 
 

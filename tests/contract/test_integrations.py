@@ -105,9 +105,9 @@ class Offered:
         fleet = story.decided()
         publisher = RecordPublisher(Policies(story.policy), {"table": table, "remote": self.remote})
         publisher.publish(NOON, fleet)
-        self.reader = TableReader(table.path)
+        self.reader = TableReader(table.path, lambda: NOW)
         self.reader.refresh()
-        self.client = Client(create_app(self.reader, clock=lambda: NOW))
+        self.client = Client(create_app(self.reader))
 
 
 def external(offered: Offered, metric: str) -> float | None:
@@ -140,7 +140,7 @@ def keda_scaler(offered: Offered, metric: str) -> float | None:
     """Read the number as KEDA's operator does over gRPC."""
     metadata = {"metric": metric.removeprefix("forecaster_"), "workload": "web"}
     metadata |= {"signal": "cpu", "target": str(POD)} if metric == DEMAND else {}
-    service = ScalerService(TriggerValues(offered.reader, lambda: NOW, None))
+    service = ScalerService(TriggerValues(offered.reader))
     reference = wire.ScaledObjectRef(name="web", namespace="shop", scalerMetadata=metadata)
     try:
         answer = asyncio.run(service.get_metrics(reference, cast("Any", _Context())))

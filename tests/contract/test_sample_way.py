@@ -40,7 +40,7 @@ def test_a_sample_passes_few_modules(tmp_path: Path) -> None:
         for minute in range(2):
             tick(service, after(minute))
         reader = TableReader(table_path(tmp_path), lambda: after(2))
-        client = Client(create_app(reader, clock=lambda: after(2)))
+        client = Client(create_app(reader))
         with called_modules() as modules:
             tick(service, after(2))
             reader.refresh()

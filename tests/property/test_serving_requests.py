@@ -40,11 +40,11 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> tuple[Client, list[str]]
     """Client of a replica's plain port, and all addresses that answer there."""
     table: Path = tmp_path_factory.mktemp("requests") / "table"
     publish(table, *ROWS)
-    readers = TableReader(table), TableReader(pictures_path(table))
+    now = (NOON + timedelta(seconds=10)).replace
+    readers = TableReader(table, now), TableReader(pictures_path(table))
     for reader in readers:
         reader.refresh()
-    now = (NOON + timedelta(seconds=10)).replace
-    app = create_app(readers[0], clock=now, pictures=readers[1], replicas=ReplicaFiles(table, now))
+    app = create_app(readers[0], pictures=readers[1], replicas=ReplicaFiles(table, now))
     assert isinstance(app.pages, Starlette)
     return Client(app), sorted(route.path_format for route in app.pages.routes if hasattr(route, "path_format"))
 

@@ -48,7 +48,7 @@ class EveryWay:
         self._cluster, self._clock = deployed.cluster, clock
         self._store = httpx.Client(base_url=store, timeout=PATIENCE)
         self._reader = TableReader(deployed.table, clock)
-        self._scaler = ScalerService(TriggerValues(self._reader, clock, None))
+        self._scaler = ScalerService(TriggerValues(self._reader))
         self._client = httpx.Client(
             base_url=f"https://{deployed.address.host}:{deployed.address.port}",
             headers={"Authorization": f"Bearer {_token(deployed)}"},

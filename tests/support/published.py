@@ -47,7 +47,7 @@ def publisher(
 def served(path: Path, *rows: Recommendation, at: datetime = NOON, **policy: Any) -> TableReader:
     """A reader of one table with these rows, one workload if none is given."""
     publisher(path, **policy).publish(at, rows or (recommendation(at=at),))
-    reader = TableReader(path)
+    reader = TableReader(path, lambda: at + timedelta(seconds=10))
     reader.refresh()
     return reader
 

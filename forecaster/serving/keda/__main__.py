@@ -9,7 +9,7 @@ import signal
 import ssl
 import sys
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import NamedTuple
 
@@ -111,9 +111,9 @@ def _read(files: CertificateFiles) -> grpc.ServerCertificateConfiguration:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve until stopped; the exit code is 1 if that cannot even begin."""
     options = _parser().parse_args(arguments)
-    reader = TableReader(options.table)
     limit = None if options.stale_after is None else timedelta(seconds=options.stale_after)
-    service = ScalerService(TriggerValues(reader, lambda: datetime.now(UTC), limit), options.client_name)
+    reader = TableReader(options.table, stale_after=limit)
+    service = ScalerService(TriggerValues(reader), options.client_name)
     try:
         files = _files(options)
         credentials = None if files is None else ScalerCertificates(files).credentials()

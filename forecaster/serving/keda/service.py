@@ -14,12 +14,12 @@ from google.protobuf.message import DecodeError, Message
 from forecaster.domain.published import COUNTS, DEMAND_METRIC, KEDA_FORMULA, KEDA_PREFIX, METRICS
 from forecaster.domain.quantity import QuantityError, parse_quantity
 from forecaster.publish.values import HOLD, NEUTRAL, PER_REPLICA, NotKnown, NotNamed, OfferedValue, current_count
-from forecaster.serving.answers import MetricRequest, NotThere, answer, entry_of, moment_at
+from forecaster.serving.answers import MetricRequest, NotThere, answer, entry_of
 from forecaster.serving.audit import Audit
 from forecaster.serving.keda import externalscaler_pb2 as wire
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
+    from collections.abc import AsyncIterator, Collection, Iterator, Mapping
 
     from forecaster.publish.reader import PublishedTable, TableReader
     from forecaster.publish.values import Answer, WorkloadOffer
@@ -212,10 +212,8 @@ MAX_UNREAD = 10_000
 class TriggerValues:
     """The trigger's number and whether there is anything to do."""
 
-    def __init__(self, reader: TableReader, clock: Callable[[], datetime], stale_after: timedelta | None) -> None:
+    def __init__(self, reader: TableReader) -> None:
         self._reader = reader
-        self._clock = clock
-        self._stale_after = stale_after
         self._unread: dict[MetricRequest, datetime] = {}
         """Instants since when each trigger has been answered without its HPA, which KEDA makes."""
 
@@ -240,7 +238,7 @@ class TriggerValues:
         """
         if request.signal and table.meta.measured and request.signal not in table.meta.measured:
             return NotNamed(f"trigger signal {request.signal[:64]!r}: use {', '.join(table.meta.measured)}")
-        moment = moment_at(table, self._clock(), self._stale_after)
+        moment = self._reader.moment(table)
         value, offer = answer(table, request, moment), _offer(table, request)
         named = {(request.metric, request.signal), (KEDA_FORMULA, "")}
         readers = [each for each in offer.consumers if (each.metric, each.signal) in named] if offer else []

@@ -25,9 +25,9 @@ WORKLOADS = [workload("web", autoscaler=hpa()), ALONE, HELD]
 
 
 def client(directory: Path) -> Client:
-    reader, pictures = TableReader(table_path(directory)), TableReader(pictures_path(table_path(directory)))
+    reader = TableReader(table_path(directory))
     reader.refresh()
-    return Client(create_app(reader, clock=lambda: after(0), pictures=pictures))
+    return Client(create_app(reader, pictures=TableReader(pictures_path(reader.path))))
 
 
 def benefit(directory: Path, name: str = "") -> dict[str, Any]:

@@ -39,10 +39,10 @@ class Story:
         parts.callback(self.facts.close)
         self.reader = TableReader(table_path(directory), lambda: after(5))
         self.reader.refresh()
-        self.metrics = ServingMetrics(self.reader, lambda: after(5), None)
+        self.metrics = ServingMetrics(self.reader)
         pictures = TableReader(pictures_path(table_path(directory)))
         paths = {"facts": str(self.facts.path), "metrics": self.metrics, "pictures": pictures}
-        self.client = Client(create_app(self.reader, clock=lambda: after(5), **paths))
+        self.client = Client(create_app(self.reader, **paths))
 
     def lines(self, name: str = "web") -> list[str]:
         """Lines below the decision about the size."""

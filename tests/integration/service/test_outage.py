@@ -41,7 +41,7 @@ def hpa_answer(directory: Path, minute: int, signal: str = "cpu") -> Response:
     """Return the answer that the HPA controller gets, seconds after a cycle."""
     reader = TableReader(table_path(directory), lambda: after(minute))
     reader.refresh()
-    return Client(create_app(reader, clock=lambda: after(minute))).get(VALUE + signal)
+    return Client(create_app(reader)).get(VALUE + signal)
 
 
 def test_a_count_of_the_past_is_asked_of_no_hpa(tmp_path: Path) -> None:

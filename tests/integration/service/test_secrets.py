@@ -15,7 +15,7 @@ from forecaster.cli import app
 from forecaster.publish.reader import TableReader
 from forecaster.serving.app import create_app
 from tests.support.asgi import Client
-from tests.support.builders import NOON, after
+from tests.support.builders import after
 from tests.support.composed import composed, recorded_cluster, table_path, tick
 from tests.support.http_server import Reply, Server
 
@@ -106,9 +106,9 @@ def test_the_service_publishes_none(
                 tick(service, after(minute))
             reported = [service.metrics.text(), repr(service.report), repr(service.settings)]
     files = [file.read_bytes().decode("latin-1") for file in (tmp_path / "state").rglob("*") if file.is_file()]
-    reader = TableReader(table_path(tmp_path / "state"), lambda: NOON)
+    reader = TableReader(table_path(tmp_path / "state"), lambda: after(1))
     reader.refresh()
-    client = Client(create_app(reader, clock=lambda: after(1)))
+    client = Client(create_app(reader))
     paths = ("/", "/healthz", "/metrics", "/openapi/v3", "/api/v1/recommendations", "/api/v1/health", "/health")
     captured = capsys.readouterr()
     for text in (*reported, *files, *(client.get(path).text for path in paths), captured.out, captured.err):

@@ -31,9 +31,7 @@ def test_every_face_says_the_same_word(tmp_path: Path, policy: dict[str, object]
             tick(service, after(minute))
     reader = TableReader(table_path(tmp_path), lambda: after(2))
     reader.refresh()
-    client = Client(
-        create_app(reader, clock=lambda: after(2), pictures=TableReader(pictures_path(table_path(tmp_path))))
-    )
+    client = Client(create_app(reader, pictures=TableReader(pictures_path(table_path(tmp_path)))))
     fleet = client.get("/dashboard/fleet").json()
     page = client.get("/dashboard/workloads/shop/Deployment/web").json()
     answer = client.get("/api/v1/recommendations/shop/web").json()["recommendation"]

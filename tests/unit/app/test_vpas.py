@@ -65,9 +65,9 @@ def beside(path: Path, texts: TextsBeside) -> dict[str, Any]:
     table = TableFile(path, interval=MINUTE, version="1")
     table.beside["vpas"] = lambda: texts
     RecordPublisher(Policies(Policy()), {"table": table}).publish(NOON, (recommendation(),))
-    reader = TableReader(path)
+    reader = TableReader(path, lambda: NOON + timedelta(seconds=5))
     reader.refresh()
-    app = create_app(reader, clock=lambda: NOON + timedelta(seconds=5), pictures=TableReader(pictures_path(path)))
+    app = create_app(reader, pictures=TableReader(pictures_path(path)))
     part: dict[str, Any] = Client(app).get("/dashboard/workloads/shop/Deployment/web").json()["beside"]
     return part
 

@@ -92,7 +92,7 @@ class Story:
         """Return the answer that the HPA controller gets."""
         reader = TableReader(self.path, lambda: self.now)
         reader.refresh()
-        return Client(create_app(reader, clock=lambda: self.now)).get(VALUE + signal)
+        return Client(create_app(reader)).get(VALUE + signal)
 
     def value(self, signal: str = "cpu") -> str:
         answer = self.read(signal)
@@ -243,7 +243,7 @@ class TestFile:
         story.writer.step()
         reader = TableReader(story.path, lambda: story.now)
         reader.refresh()
-        client = Client(create_app(reader, clock=lambda: story.now))
+        client = Client(create_app(reader))
 
         def value() -> str:
             return str(client.get(VALUE + "cpu").json()["items"][0]["value"])

@@ -70,11 +70,11 @@ def publish(path: Path, *rows: Recommendation, at: datetime = NOON, pictures: bo
     RecordPublisher(Policies(Policy()), {"table": table, **drawn}).publish(at, rows)
 
 
-def client_of(path: Path) -> Client:
-    readers = TableReader(path), TableReader(pictures_path(path))
+def client_of(path: Path, at: datetime = NOON + timedelta(seconds=10)) -> Client:
+    readers = TableReader(path, lambda: at), TableReader(pictures_path(path))
     for reader in readers:
         reader.refresh()
-    return Client(create_app(readers[0], clock=lambda: NOON + timedelta(seconds=10), pictures=readers[1]))
+    return Client(create_app(readers[0], pictures=readers[1]))
 
 
 @pytest.fixture
@@ -220,7 +220,7 @@ def test_pictures_of_other_workloads_are_found_by_name(tmp_path: Path) -> None:
     """A workload that came after the last pictures has none, and the others keep theirs."""
     publish(tmp_path / "table", *ROWS)
     publish(tmp_path / "table", recommendation(workload_id("aaa")), *ROWS, at=NOON + MINUTE, pictures=False)
-    fleet = client_of(tmp_path / "table").get("/dashboard/fleet").json()
+    fleet = client_of(tmp_path / "table", NOON + MINUTE).get("/dashboard/fleet").json()
     assert dict(zip(fleet["name"], fleet["shown"], strict=True)) == {"aaa": -1, "api": 0, "web": 0, HOSTILE: 0}
     sparks, size = base64.b64decode(fleet["spark"]), fleet["spark_size"]
     row = fleet["name"].index("api")
@@ -234,7 +234,7 @@ def test_names_that_are_the_same_bytes_in_a_row_are_not_taken_for_each_other(tmp
 
     publish(tmp_path / "table", *fleet("ap", "iw"))
     publish(tmp_path / "table", *fleet("api", "w"), at=NOON + MINUTE, pictures=False)
-    assert client_of(tmp_path / "table").get("/dashboard/fleet").json()["shown"] == [-1, -1]
+    assert client_of(tmp_path / "table", NOON + MINUTE).get("/dashboard/fleet").json()["shown"] == [-1, -1]
 
 
 def test_what_is_of_one_moment_is_kept_by_no_cache(client: Client) -> None:
@@ -252,7 +252,7 @@ def test_without_a_dashboard_nothing_is_at_the_root(tmp_path: Path) -> None:
     publish(tmp_path / "table", *ROWS)
     reader = TableReader(tmp_path / "table")
     reader.refresh()
-    assert Client(create_app(reader, clock=lambda: NOON)).get("/").status_code == 404
+    assert Client(create_app(reader)).get("/").status_code == 404
 
 
 def test_before_the_first_table_the_page_is_there_and_its_answers_say_what_is_missing(tmp_path: Path) -> None:
@@ -382,14 +382,12 @@ def test_nodes_are_what_the_computing_process_wrote(tmp_path: Path) -> None:
 
 def test_a_replica_that_copies_says_why_it_cannot_replay(tmp_path: Path) -> None:
     publish(tmp_path / "table", *ROWS)
-    readers = TableReader(tmp_path / "table"), TableReader(pictures_path(tmp_path / "table"))
+    readers = TableReader(tmp_path / "table", lambda: NOON), TableReader(pictures_path(tmp_path / "table"))
     for reader in readers:
         reader.refresh()
-    metrics = ServingMetrics(readers[0], lambda: NOON)
+    metrics = ServingMetrics(readers[0])
     metrics.parent.receive(FOLLOWS)
-    app = create_app(
-        readers[0], clock=lambda: NOON, pictures=readers[1], metrics=metrics, what_if=WhatIfProcess("/no/socket")
-    )
+    app = create_app(readers[0], pictures=readers[1], metrics=metrics, what_if=WhatIfProcess("/no/socket"))
     page = Client(app)
     shown = page.get("/dashboard/workloads/shop/Deployment/api").json()
     assert (shown["what_if"], shown["what_if_refused"].startswith("this replica copies")) == (False, True)

@@ -42,9 +42,9 @@ EXTERNAL = PAGE.with_name("external-metrics.md")
 
 @pytest.fixture
 def client(tmp_path: Path) -> Client:
-    reader = TableReader(publish(tmp_path / "table"))
+    reader = TableReader(publish(tmp_path / "table"), lambda: NOON + timedelta(seconds=10))
     reader.refresh()
-    return Client(create_app(reader, clock=lambda: NOON + timedelta(seconds=10)))
+    return Client(create_app(reader))
 
 
 def test_the_example_is_an_answer_cut_to_one_signal_and_one_clamp(client: Client) -> None:

@@ -39,9 +39,9 @@ ASKED = {
 
 
 def client(folder: Path, *rows: Recommendation, mode: str = "publish") -> Client:
-    reader = TableReader(publish(folder / "table", *rows, mode=mode))
+    reader = TableReader(publish(folder / "table", *rows, mode=mode), lambda: NOW)
     reader.refresh()
-    seams = IntegrationPages(reader, lambda: NOW, None)
+    seams = IntegrationPages(reader)
     return Client(Starlette(routes=seams.routes(), exception_handlers={ProblemError: answer_problem}))
 
 

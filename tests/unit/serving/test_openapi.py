@@ -35,9 +35,9 @@ def app(tmp_path_factory: pytest.TempPathFactory) -> FrontApplication:
         recommendation(workload_id("api")),
     ]
     publisher(path).publish(NOON, rows)
-    reader = TableReader(path)
+    reader = TableReader(path, lambda: NOON + timedelta(seconds=10))
     reader.refresh()
-    return create_app(reader, clock=lambda: NOON + timedelta(seconds=10))
+    return create_app(reader)
 
 
 @SCHEMA.parametrize()

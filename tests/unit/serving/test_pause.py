@@ -60,7 +60,7 @@ class Scene:
         self.leases, self.said = FakeLeases(), io.StringIO()
         writing = Writing(self.leases, "autoscaling/forecaster", Audit(self.said), lambda: NOON) if writes else None  # type: ignore[arg-type]
         reader = TableReader(folder / "table")
-        dashboard = Dashboard(lambda: None, reader, reader, lambda: NOON, None, writing=writing)  # type: ignore[arg-type, return-value]
+        dashboard = Dashboard(lambda: None, reader, reader, writing=writing)  # type: ignore[arg-type, return-value]
         pages = Starlette(routes=dashboard.routes(), exception_handlers={ProblemError: answer_problem})
 
         async def let_in(scope: Any, receive: Any, send: Any) -> None:

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 
 def client_of(folder: Path) -> Client:
-    readers = TableReader(folder / "table"), TableReader(pictures_path(folder / "table"))
+    readers = TableReader(folder / "table", lambda: NOON), TableReader(pictures_path(folder / "table"))
     report = WeeklyReport(str(folder / "report.html"))
-    return Client(create_app(readers[0], clock=lambda: NOON, pictures=readers[1], report=report))
+    return Client(create_app(readers[0], pictures=readers[1], report=report))
 
 
 def test_before_the_first_week_it_says_how_to_make_one(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def client(tmp_path: Path) -> Client:
         replace(recommendation(workload_id("blind"), replicas=None, reason=Reason.NO_DATA), signals=()),
         replace(recommendation(workload_id("half")), signals=(replace(signal_view("cpu"), forecast=None),)),
     )
-    return Client(create_app(reader, clock=lambda: NOON + timedelta(seconds=10)))
+    return Client(create_app(reader))
 
 
 def test_forecasts_are_quantiles_in_order(client: Client) -> None:
@@ -50,9 +50,9 @@ def test_a_forecast_step_by_step_has_an_age_of_its_own(tmp_path: Path) -> None:
     path = StepForecast(made, made, step, (0.5, 0.9), ((1.0, 1.5), (2.0, 2.5)), "adaptive")
     served_by = publisher(tmp_path / "table", paths=lambda: {workload_id(): {CPU: path}})
     served_by.publish(NOON, [recommendation(), recommendation(workload_id("other"))])
-    reader = TableReader(tmp_path / "table")
+    reader = TableReader(tmp_path / "table", lambda: NOON + timedelta(seconds=10))
     reader.refresh()
-    client = Client(create_app(reader, clock=lambda: NOON + timedelta(seconds=10)))
+    client = Client(create_app(reader))
     cpu, memory, _ = client.get(f"{WEB}/forecasts").json()["forecasts"]
     assert (cpu["path"]["made_at"], cpu["path"]["age_seconds"]) == ("2026-03-01T11:54:00Z", 370.0)
     assert cpu["path"]["steps"][1] == {

@@ -25,9 +25,9 @@ SOON = NOON + timedelta(seconds=20)
 
 
 def scaler(folder: Path, *rows: Recommendation, mode: str = "publish") -> TriggerValues:
-    reader = TableReader(publish(folder / "table", *rows, mode=mode))
+    reader = TableReader(publish(folder / "table", *rows, mode=mode), lambda: SOON)
     reader.refresh()
-    return TriggerValues(reader, lambda: SOON, None)
+    return TriggerValues(reader)
 
 
 def test_the_number_is_the_demand_that_is_forecast(tmp_path: Path) -> None:
@@ -37,7 +37,7 @@ def test_the_number_is_the_demand_that_is_forecast(tmp_path: Path) -> None:
 
 
 def test_before_the_first_table_nothing_is_known(tmp_path: Path) -> None:
-    offered = TriggerValues(TableReader(tmp_path / "table"), lambda: NOON, None).value(CPU)
+    offered = TriggerValues(TableReader(tmp_path / "table")).value(CPU)
     assert isinstance(offered, NotKnown)
     assert "no table has been published" in offered.message
 
@@ -97,7 +97,7 @@ def new_object(folder: Path, now: int, *, after: timedelta = timedelta(), **chan
     row = replace(recommendation(now=now), signals=views("cpu"), **changes)
     values = scaler(folder, row)
     values.value(REQUESTS)
-    values._clock = lambda: SOON + after  # noqa: SLF001  time passes
+    values._reader.clock = lambda: SOON + after  # noqa: SLF001  time passes
     return values
 
 
@@ -112,7 +112,7 @@ class TestNewScaledObject:
 
     def test_that_names_a_signal_that_decides_nothing_is_told_so_in_the_end(self, tmp_path: Path) -> None:
         values = new_object(tmp_path, 7, after=timedelta(minutes=6))
-        values._stale_after = timedelta(hours=1)  # noqa: SLF001
+        values._reader.stale_after = timedelta(hours=1)  # noqa: SLF001
         offered = values.value(REQUESTS)
         assert isinstance(offered, NotNamed)
         assert "'requests'" in offered.message
@@ -153,5 +153,5 @@ class TestNothingKnown:
 
     def test_a_table_that_is_old_knows_no_count_to_keep(self, tmp_path: Path) -> None:
         values = self.asleep(tmp_path)
-        values._clock = lambda: NOON + timedelta(hours=1)  # noqa: SLF001
+        values._reader.clock = lambda: NOON + timedelta(hours=1)  # noqa: SLF001
         assert isinstance(values.value(REQUESTS), NotKnown)
