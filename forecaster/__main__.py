@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+from typing import NoReturn
 
 INTERRUPTED = 130
+
+
+def terminated(number: int, _frame: object) -> NoReturn:
+    """End a command on SIGTERM as Ctrl-C does: what it opened is closed, its temporary files are removed.
+
+    Raises:
+        SystemExit: with 128 and the number, as a shell has it.
+    """
+    raise SystemExit(128 + number)
 
 
 def main() -> None:
@@ -16,6 +27,7 @@ def main() -> None:
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
     tolerant_streams()
+    signal.signal(signal.SIGTERM, terminated)
     plugin = sys.argv[0].endswith("kubectl-forecaster")
     try:
         name = "kubectl forecaster" if plugin else "forecaster"

@@ -22,7 +22,8 @@ Exit codes:
        nodes: none are known; diff: there is a difference)
   2    the command line itself is wrong
   130  Ctrl-C: what was known until then is printed
-  141  the reader of standard output has gone"""
+  141  the reader of standard output has gone
+  143  SIGTERM"""
 
 EXAMPLE_WIDTH = 66
 """Width of an example: help is indented, and a continued line ends with a backslash."""

@@ -115,7 +115,22 @@ def write_file(path: Path, text: str) -> None:
         StoreError: it cannot be written after all.
     """
     try:
-        path.write_text(text, encoding="utf-8")
+        _replace(path.resolve(), text)
     except OSError as error:
         raise StoreError(f"{path}: cannot be written ({error.strerror}); {OUTPUT_REMEDY}") from error
     tell(f"{path}: written, {len(text.encode()) / 2**10:.1f} KiB")
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file as a whole: the old text stays where the disk is full or the command is ended. Raises OSError."""
+    if path.exists() and not (path.is_file() and os.access(path.parent, os.W_OK)):
+        path.write_text(text, encoding="utf-8")  # a pipe, or the only file there that may be written
+        return
+    part = path.with_name(f".{path.name}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        if path.exists():
+            shutil.copymode(path, part)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import signal
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime, timedelta
 from itertools import takewhile
 from threading import Event
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, NamedTuple, NoReturn, TypeVar
 
 import msgspec
 from rich.console import Console, Group, RenderableType
@@ -238,7 +238,7 @@ def _spent(simulated: Simulated) -> str:
     return f"{account.pod_hours:.0f} pod-hours, {account.short_minutes:.0f} min short"
 
 
-# Ctrl-C: the first one stops the demo, the others must not disturb its cleaning up.
+# Ctrl-C and its like: the first one stops the demo, the others must not disturb its cleaning up.
 
 
 Step = TypeVar("Step")
@@ -248,16 +248,16 @@ class Interrupt:
     """Whether a stop was requested."""
 
     def __init__(self) -> None:
-        self.asked = self._deferred = False
+        self.asked, self._deferred = 0, False
 
-    def note(self, _number: int, _frame: FrameType | None) -> None:
-        """The handler of the signal."""
-        first, self.asked = not self.asked, True
+    def note(self, number: int, _frame: FrameType | None) -> None:
+        """The handler of the signals."""
+        first, self.asked = not self.asked, self.asked or number
         if first and not self._deferred:
-            raise KeyboardInterrupt
+            self._end()
 
     def between(self, steps: Iterable[Step]) -> Iterator[Step]:
-        """Yield the steps until a stop is requested, then raise KeyboardInterrupt; the running step ends first.
+        """Yield the steps until a stop is requested, then end; the running step ends first.
 
         An exception out of a signal handler may leave a library's lock locked, for ever where a finalizer drops it.
         """
@@ -267,15 +267,21 @@ class Interrupt:
         finally:
             self._deferred = False
         if self.asked:
+            self._end()
+
+    def _end(self) -> NoReturn:
+        if self.asked == signal.SIGINT:
             raise KeyboardInterrupt
+        raise SystemExit(128 + self.asked)
 
 
 @contextmanager
 def interruptible() -> Iterator[Interrupt]:
-    """Ctrl-C as described above for the length of the block; main thread only."""
+    """Ctrl-C, SIGTERM and a closed terminal as described above for the length of the block; main thread only."""
     interrupt = Interrupt()
-    before = signal.signal(signal.SIGINT, interrupt.note)
-    try:
+    with ExitStack() as restored:
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if (before := signal.getsignal(number)) is not signal.SIG_IGN:
+                restored.callback(signal.signal, number, before)
+                signal.signal(number, interrupt.note)
         yield interrupt
-    finally:
-        signal.signal(signal.SIGINT, before)

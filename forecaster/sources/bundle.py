@@ -87,8 +87,9 @@ def write_bundle(path: Path, bundle: Bundle) -> None:
             archive.writestr("changes.json", msgspec.json.encode(bundle.changes))
         part.replace(path)
     except OSError as error:
-        part.unlink(missing_ok=True)
         raise StoreError(f"{path}: cannot be written ({error.strerror}); name a file in a folder of yours") from error
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def read_bundle(path: Path, known: Signals = BUILT_IN) -> Bundle:

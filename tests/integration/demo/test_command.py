@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -124,15 +125,19 @@ def test_the_play_in_a_browser_prints_the_outcome_too(capsys: pytest.CaptureFixt
     ] * 3
 
 
-def test_serve_opens_the_dashboard_at_its_port_until_it_is_interrupted() -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_serve_opens_the_dashboard_at_its_port_until_it_is_ended_and_leaves_no_file(
+    tmp_path: Path, number: signal.Signals, code: int
+) -> None:
     (port,) = free_ports(1)
-    demo = subprocess.Popen([COMMAND, "demo", "--serve", "--port", str(port)], stdout=subprocess.DEVNULL)
+    command = [COMMAND, "demo", "--serve", "--port", str(port)]
+    demo = subprocess.Popen(command, stdout=subprocess.DEVNULL, env={**os.environ, "TMPDIR": str(tmp_path)})
     try:
         assert answered(f"http://127.0.0.1:{port}/", "dashboard/now")
     finally:
-        demo.send_signal(signal.SIGINT)
+        demo.send_signal(number)
         status = demo.wait(PATIENCE)
-    assert status == 130
+    assert (status, list(tmp_path.iterdir())) == (code, [])
 
 
 def test_the_dashboard_shows_the_cycle_that_was_played_last() -> None:

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 
 from forecaster.cli import app
 from forecaster.errors import ConfigError, StoreError
+from tests.support.full_disk import full_disk
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -86,3 +87,14 @@ def test_figures_are_not_written_over_the_page(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["report", "shop/search", *QUICK, "--html", str(tmp_path / "report.json")])
     assert isinstance(done.exception, StoreError)
     assert "would be written twice" in str(done.exception)
+
+
+def test_a_disk_that_is_full_leaves_the_page_of_last_week_as_it_was(tmp_path: Path) -> None:
+    page = tmp_path / "report.html"
+    page.write_text("last week")
+    with full_disk(after=4096):
+        done = CliRunner().invoke(
+            app, ["report", "shop/search", *QUICK, "--to", "2021-10-20T19:00:00Z", "--html", str(page)]
+        )
+    assert "cannot be written (File too large)" in str(done.exception)
+    assert (page.read_text(), list(tmp_path.iterdir())) == ("last week", [page])

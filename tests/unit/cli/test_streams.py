@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -70,3 +71,14 @@ def test_closed_streams_swallow_the_output() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     done = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *MODELS], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_sigterm_ends_a_command_with_its_own_code(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        command = [sys.executable, "-m", "forecaster", "once", "--prometheus", address]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+        with silent.accept()[0]:
+            process.terminate()
+            printed = process.communicate(timeout=120)
+    assert (process.returncode, *printed) == (128 + signal.SIGTERM, "", "")
