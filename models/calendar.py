@@ -51,7 +51,7 @@ class Event:
     end: datetime
 
     def __post_init__(self) -> None:
-        """Refuse a value that is no span."""
+        """Refuse a span without a time zone, and one that does not end after its start."""
         if self.start.tzinfo is None or self.end.tzinfo is None:
             raise QuestionError(f"event {self.name!r} from {self.start} has no time zone; use aware datetimes")
         if self.end <= self.start:
@@ -97,7 +97,7 @@ class Calendar:
         ]
 
     def days_off(self, clock: Clock) -> npt.NDArray[np.bool_]:
-        """[bin] whether it is weekend or holiday."""
+        """Return [bin] whether a bin lies on a weekend or a holiday."""
         distinct, place = np.unique(clock.day, return_inverse=True)
         dates = [EPOCH.date() + timedelta(days=day) for day in distinct.tolist()]
         years = {day.year for day in dates}
@@ -134,7 +134,7 @@ def public_holidays(country: str, years: Iterable[int]) -> dict[date, str]:
 
 
 def within(panel: Panel, spans: Iterable[Event], *, beyond: int = 0) -> npt.NDArray[np.bool_]:
-    """[bin] whether it touches one of the spans, for a panel and `beyond` bins after its end."""
+    """Return [bin] whether a bin overlaps one of the spans, for a panel and `beyond` bins after its end."""
     touched = np.zeros(panel.length + beyond, dtype=bool)
     for span in spans:
         first, last = (span.start - panel.start) // panel.step, -((panel.start - span.end) // panel.step)

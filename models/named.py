@@ -17,7 +17,7 @@ from .errors import ContractError, QuestionError
 from .model import Model
 
 LITERALS = (bool, int, float, str, tuple, list, dict, set, type(None))
-"""Types of settings in brackets: others, such as a calendar, can be given in Python alone."""
+"""Types of settings in brackets; other types, such as a calendar, can be given in Python only."""
 WITH_SETTINGS = re.compile(r"([^()]+)\((.*)\)", re.DOTALL)
 Made = TypeVar("Made")
 

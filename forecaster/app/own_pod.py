@@ -35,18 +35,18 @@ class OwnPod(NamedTuple):
 
 
 class SettingsEvents(NamedTuple):
-    """Tells of settings that were refused, and that good ones are back, where `kubectl describe pod` is looked at."""
+    """Reports refused settings, and their mending, as Events that `kubectl describe pod` shows."""
 
     pod: OwnPod
     client: Callable[[], ApiClient]
-    """Made when it is needed, which is seldom; this closes it."""
+    """Makes a client when one is needed, which is seldom, and closes it."""
     clock: Callable[[], datetime]
     log: AuditLog
 
     def tell(self, refused: str) -> None:
         """Send one Event; `refused` is empty when the settings are mended. Raises nothing."""
         kind, now = SETTINGS_REFUSED if refused else SETTINGS_TAKEN_OVER, self.clock()
-        why = f"Those of before are in force: {refused}" if refused else "The settings' files are in force again."
+        why = f"The previous settings stay in force: {refused}" if refused else "The settings of the files are in force."
         involved = InvolvedObject(self.pod.namespace, self.pod.name, self.pod.uid, "v1", "Pod")
         try:
             client = self.client()

@@ -47,7 +47,7 @@ class SettingsReload:
     running: Settings
     log: Log
     on_change: Callable[[Settings], None] = lambda _settings: None
-    """Hears of settings that are in force from now on."""
+    """Called with the settings that are in force from now on."""
     fingerprint: bytes | None = None
     refused: str = ""
     """Reason why the present files are refused; the last accepted settings stay in force."""
@@ -56,7 +56,7 @@ class SettingsReload:
     shards: int = field(init=False)
     """Number of shards from now on, for a fleet that is divided."""
     on_refusal: Callable[[str], None] = lambda _: None
-    """Hears why files are refused, once for each reason, and the empty text once they are good again."""
+    """Called once with each reason why files are refused, and with the empty text once they are good again."""
 
     def __post_init__(self) -> None:
         self.shards = self.running.sharding.shards
@@ -75,7 +75,7 @@ class SettingsReload:
                 self.on_refusal(self.refused)
 
     def failures(self) -> list[str]:
-        """A line for the report of every cycle while something is not as the files say."""
+        """Return the line for every cycle's report while running settings differ from the files."""
         lines = [f"settings: refused, the earlier ones stay in force: {self.refused}"] if self.refused else []
         if self.waiting:
             lines.append(f"settings: {', '.join(self.waiting[:CHANGES_SHOWN])} changed; restart the service for it")

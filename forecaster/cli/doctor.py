@@ -59,7 +59,7 @@ def doctor(
 
 
 def _overrides(settings: Settings, *, whole: bool) -> list[Check]:
-    """Overrides that match nothing are mostly misspelt; where the workloads cannot be read another check says so."""
+    """Check for overrides that match no workload; none if workloads cannot be read, as another check says."""
     from forecaster.errors import SourceError
 
     policies = settings.policies
@@ -76,7 +76,7 @@ def _overrides(settings: Settings, *, whole: bool) -> list[Check]:
 
 
 def print_checks(checks: Sequence[Check], output: DocumentOutput) -> None:
-    """A line a check, and what to do about those that failed."""
+    """Print one line for each check, and the remedy of those that failed."""
     from forecaster.report.printed import print_json, print_text, print_yaml
 
     if output is DocumentOutput.TEXT:
@@ -87,7 +87,7 @@ def print_checks(checks: Sequence[Check], output: DocumentOutput) -> None:
 
 
 def verdict(checks: Sequence[Check]) -> str:
-    """Whether forecaster can work here, and which checks say that it cannot."""
+    """Say whether forecaster can work here, and which checks failed."""
     failed = [check.name for check in checks if not check.ok]
     if failed:
         return f"Not ready: {len(failed)} of {counted(len(checks), 'check')} failed: {', '.join(failed)}"

@@ -24,7 +24,7 @@ from forecaster.kube.objects import ObjectMeta, Wire
 PAUSE_ANNOTATION = "forecaster.dev/pause"
 """Annotation of the Lease that stops all writes while it is present and not `false`."""
 RESUMED_ANNOTATION = "forecaster.dev/resumed-at"
-"""Annotation of the Lease: when a person last said that a fleet that is braked may go down."""
+"""Annotation of the Lease: instant of the last `forecaster resume`."""
 ADDRESS_ANNOTATION = "forecaster.dev/leader-address"
 """Annotation of the Lease: where the other replicas ask its holder, `HOST:PORT`."""
 VALID_SECONDS = 15
@@ -87,13 +87,13 @@ def is_paused(leases: ApiClient, path: str) -> bool:
 
 
 class LeaseAnnotations(Wire, frozen=True):
-    """A merge patch of the annotations of a Lease."""
+    """Return a merge patch of the annotations of a Lease."""
 
     metadata: ObjectMeta
 
 
 def resume_falling(leases: ApiClient, path: str, now: datetime) -> Lease:
-    """Write a person's word that a braked fleet may go down; return the Lease.
+    """Write the annotation that lets a braked fleet go down; return the Lease.
 
     Raises:
         ApiError: the Lease cannot be read or written.
@@ -104,7 +104,7 @@ def resume_falling(leases: ApiClient, path: str, now: datetime) -> Lease:
 
 
 class PauseNews(Protocol):
-    """Hears whether writes are paused."""
+    """Port of the actuators that a pause stops."""
 
     def __call__(self, *, paused: bool) -> None:
         """Pause writes, or resume them."""
@@ -138,7 +138,7 @@ class Election:
     resumed_at: datetime | None = None
     """Instant of the last `forecaster resume`, which lets a braked fleet go down."""
     tell_pause: PauseNews | None = None
-    """Hears at each look at the Lease whether writes are paused; None where only writers ask for it."""
+    """Told at each reading of the Lease whether writes are paused; None where only writers ask for it."""
     leader: Leader | None = None
     """The other replica that holds the Lease, as read last; None where this one holds it, or none does."""
     _answered: float = float("-inf")
@@ -217,19 +217,19 @@ class Election:
         return lease
 
     def _has_run_out(self, lease: Lease, at: float) -> bool:
-        """Whether it has no holder, or its holder was not seen to renew it for as long as it is valid."""
+        """Whether the Lease has no holder, or was not renewed within its validity."""
         lasts = lease.spec.lease_duration_seconds or VALID_SECONDS
         return not lease.spec.holder_identity or at >= self._changed_at + lasts
 
     def _taken(self, lease: Lease) -> LeaseSpec:
-        """The Lease in this replica's hands."""
+        """Return the Lease as held by this replica."""
         is_ours, now = lease.spec.holder_identity == self.identity, self.clock().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         changes = (lease.spec.lease_transitions or 0) + (not is_ours)
         since = lease.spec.acquire_time if is_ours and lease.spec.acquire_time else now
         return LeaseSpec(self.identity, VALID_SECONDS, since, now, changes)
 
     def _write(self, lease: Lease, spec: LeaseSpec) -> Lease:
-        """Write it over the version that was seen: of two replicas one gets a conflict."""
+        """Write the Lease over the version that was read: of two replicas one gets a conflict."""
         annotations = {ADDRESS_ANNOTATION: self.address} if self.address and spec.holder_identity else {}
         meta = ObjectMeta(resource_version=lease.metadata.resource_version, annotations=annotations)
         return self.leases.patch(self.path, Lease(meta, spec), Lease)

@@ -161,7 +161,7 @@ class StartUp:
 
     @property
     def longest(self) -> timedelta:
-        """The slowest of them."""
+        """Longest of the durations."""
         return max(self.durations)
 
 
@@ -193,7 +193,7 @@ class Timing:
 
     @property
     def syncs(self) -> int:
-        """Passes in a minute."""
+        """Passes of the HPA in a minute."""
         return MINUTE // self.sync
 
     @property

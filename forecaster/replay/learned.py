@@ -20,7 +20,7 @@ from forecaster.horizontal.numbers import Flags, Floats
 Choices = NDArray[np.intp]
 
 MEDIAN, UPPER = 0.5, 0.9
-"""Quantiles of the coming peak that are looked at."""
+"""Quantiles of the coming peak that are features."""
 LATEST = 5
 """Minutes back to the forecast that the latest demand is compared with."""
 
@@ -43,7 +43,7 @@ class Situation(NamedTuple):
 
 
 class Advisor(Protocol):
-    """Source of counts."""
+    """Port of a policy that chooses counts."""
 
     def counts(self, situation: Situation) -> Floats:
         """[row] pods to have; NaN for no opinion."""
@@ -69,7 +69,7 @@ def median_of(inputs: Inputs) -> Floats:
 
 
 def stated_pods(inputs: Inputs) -> Floats:
-    """[row] the demand at which a pod is at its first target."""
+    """Return the demand [row] at which one pod reaches its first target."""
     kind, goal = inputs.rules.kinds[0], inputs.targets.goal[0]
     share = inputs.targets.request[0] / 100.0 if kind.of_request else 1.0
     return np.asarray(np.maximum(goal, 1) * share / 1000.0)
@@ -186,7 +186,7 @@ class QTable:
 
     value: Floats
     tried: Floats
-    """Number of trials of each."""
+    """Number of trials of each action in each cell."""
 
     def choose(self, features: Floats) -> Choices:
         """The best action of those that were tried; nothing is changed where none was tried enough."""
@@ -220,11 +220,11 @@ class Forest:
         return np.asarray(self._mean(inputs).reshape(len(CHANGES), len(features)).T)
 
     def choose(self, features: Floats) -> Choices:
-        """The best action."""
+        """Return the action with the largest mean value."""
         return np.asarray(self.action_values(features).argmax(axis=1))
 
     def _mean(self, inputs: Floats) -> Floats:
-        """[input] all trees go down together, a level at a time."""
+        """Return the values of inputs: all trees are descended together, a level at a time."""
         inputs = inputs.astype(np.float32)  # as the library splits
         tree, row = np.arange(len(self.left))[:, None], np.arange(len(inputs))
         node = np.zeros((len(self.left), len(inputs)), np.intp)

@@ -1,4 +1,4 @@
-"""Ours, the VPA and KRR as they would have sized recorded containers."""
+"""Sizes that forecaster, the VPA and KRR would have given to recorded containers."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ class History:
     points: list[Doubles] = field(default_factory=list)
 
     def add(self, used: Doubles) -> None:
-        """Add one point."""
+        """Add the usage [row] of one point in time."""
         self.points.append(used)
         if len(self.points) >= 2 * self.columns:
             self.points = self.points[-self.columns :]
 
     def latest(self, at_least: int = 0) -> Doubles:
-        """[row, time]; before the oldest, gaps up to so many points."""
+        """Return usage [row, time], with gaps before the oldest up to `at_least` points."""
         known = np.stack(self.points[-self.columns :], axis=1)
         return np.pad(known, ((0, 0), (max(at_least - known.shape[1], 0), 0)), constant_values=np.nan)
 
@@ -82,7 +82,7 @@ class Stated:
 
 @dataclass(slots=True)
 class Ours:
-    """`forecaster.vertical.sizing`, as often as its horizon ends."""
+    """Sizes by `forecaster.vertical.sizing`, made anew at the end of each horizon."""
 
     resource: Resource
     rows: int
@@ -99,11 +99,11 @@ class Ours:
         self.floor, self.floor_until = np.zeros(self.rows), np.zeros(self.rows)
 
     def observe(self, used: Doubles, at: int) -> None:  # noqa: ARG002  the protocol's
-        """Keep it."""
+        """Add usage to the history."""
         self.history.add(used)
 
     def killed(self, rows: NDArray[np.intp], limit: Doubles, at: int) -> None:
-        """The limit was too low."""
+        """Raise the floor of containers that were killed at their limit."""
         self.floor[rows] = np.maximum(limit[rows] * OOM_RAISE, self.floor[rows] * (at < self.floor_until[rows]))
         self.floor_until[rows] = at + HELD_SECONDS
 
@@ -130,7 +130,7 @@ class Ours:
         return ContainerPanel(silent, used, STEPS_A_DAY, unknown, unknown, request, limit, floor, np.ones(self.rows))
 
     def _load_forecast(self, used: Doubles, at: int) -> LoadForecast | None:
-        """One pod carries the whole load; nothing where it is not forecast."""
+        """Forecast the load of the one pod that carries it; None where it is not forecast."""
         if self.foreseen is None or self.policy.load_forecast == "ignore":
             return None
         forecast = self.foreseen.at((at - BEGIN_SECONDS) // STEP_SECONDS + 1, min(self.every, STEPS_A_DAY))
@@ -161,7 +161,7 @@ class Vpa:
             self.panel.add_memory(used, at)
 
     def killed(self, rows: NDArray[np.intp], limit: Doubles, at: int) -> None:
-        """Raise by its rule."""
+        """Raise memory by the VPA's rule for OOM kills."""
         self.panel.record_oom(rows, limit[rows], at)
 
     def size(self, held: HeldSizes, at: int) -> Sized:  # noqa: ARG002  the protocol's
@@ -192,7 +192,7 @@ class Krr:
         self.killed_at = np.zeros(self.rows)
 
     def observe(self, used: Doubles, at: int) -> None:  # noqa: ARG002  the protocol's
-        """Keep it."""
+        """Add usage to the history."""
         self.history.add(used)
 
     def killed(self, rows: NDArray[np.intp], limit: Doubles, at: int) -> None:  # noqa: ARG002  the protocol's
@@ -273,7 +273,7 @@ class SizeStrategy:
 
 @dataclass(frozen=True, slots=True)
 class SizeOutcome:
-    """Result of one strategy."""
+    """Result of one strategy over all loads."""
 
     family: str
     setting: str
@@ -301,7 +301,7 @@ def references() -> list[SizeStrategy]:
 
 
 def ours(family: str, setting: str, **policy: object) -> SizeStrategy:
-    """Ours under a policy."""
+    """Return the strategy that sizes by a policy of forecaster."""
     return SizeStrategy(family, setting, partial(_ours, policy=VerticalPolicy.model_validate(policy)))
 
 

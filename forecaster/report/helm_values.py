@@ -54,7 +54,7 @@ class Place(NamedTuple):
 
     @property
     def after(self) -> Resources:
-        """The size to write, or what Git has."""
+        """Size after the change: the recommended one, else what Git has."""
         return sum_of({"": self.recommended}) if self.recommended else self.before
 
 
@@ -231,7 +231,7 @@ def _costs(place: Place, prices: Prices) -> tuple[float | None, float | None]:
 
 
 def _why(place: Place, messages: Sequence[str]) -> str:
-    """The sentences of a size; what its HPA needs; why the nearest that the cluster takes is written in its place."""
+    """Explain a size: its sentences, what its HPA needs, and the refusal that led to the nearest accepted size."""
     refusals = place.advice.proof.refusals if place.advice.proof else ()
     nearest_taken = [f"the nearest that the cluster takes: {refusal}" for refusal in refusals[:1]]
     return "; ".join([*messages, *target_lines(place.advice), *nearest_taken])

@@ -18,13 +18,13 @@ HERE = Path(__file__).parent
 
 @cache
 def style() -> str:
-    """The style sheet."""
+    """Return the style sheet of the page."""
     return (HERE / "page.css").read_text(encoding="utf-8")
 
 
 @cache
 def script() -> str:
-    """The script: what a place of a plot says."""
+    """Return the script, which shows the values under the pointer in a plot."""
     return (HERE / "page.js").read_text(encoding="utf-8")
 
 
@@ -35,7 +35,7 @@ def policy() -> str:
 
 
 def document(title: str, parts: Iterable[str]) -> str:
-    """The whole file."""
+    """Return the page as one HTML file."""
     head = (
         f'<meta charset="utf-8"><meta http-equiv="Content-Security-Policy" content="{policy()}">'
         f'<meta name="viewport" content="width=device-width, initial-scale=1"><title>{escape(title)}</title>'
@@ -61,15 +61,15 @@ def table(columns: Sequence[PrintedColumn], *, total: bool = False) -> str:
 
 
 def section(title: str, note: str, columns: Sequence[PrintedColumn], *, total: bool = True) -> list[str]:
-    """A heading, what the table under it says, and the table."""
+    """Return a heading, a note about the table, and the table."""
     return [f"<h2>{escape(title)}</h2>", *([paragraph(note, "soft")] if note else []), table(columns, total=total)]
 
 
 def items(lines: Iterable[str]) -> str:
-    """A list."""
+    """Return an HTML list of lines."""
     return f"<ul>{''.join(f'<li>{escape(line)}</li>' for line in lines)}</ul>"
 
 
 def paragraph(text: str, kind: str = "") -> str:
-    """One paragraph."""
+    """Return an HTML paragraph."""
     return f'<p class="{kind}">{escape(text)}</p>' if kind else f"<p>{escape(text)}</p>"

@@ -17,7 +17,7 @@ from forecaster.resources.objects import PolicyResource
 from forecaster.resources.status import Condition, ConditionState, condition_after, described
 
 WORKLOADS_SHOWN = 5
-"""Settings that are stated otherwise, or workloads, that a sentence names."""
+"""Most overridden settings, or workloads, that one sentence names."""
 
 
 class PolicyStatus(Wire, frozen=True):
@@ -34,7 +34,7 @@ class PolicyStatus(Wire, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Selected:
-    """Facts about the fleet."""
+    """Facts about the fleet that statuses are made from."""
 
     ids: Sequence[WorkloadId]
     labels: Mapping[WorkloadId, Mapping[str, str]]
@@ -54,7 +54,7 @@ class Selected:
 
 
 def policy_status(policy: PolicyResource, fleet: Selected, before: PolicyStatus, now: datetime) -> PolicyStatus:
-    """The status after a look at the fleet."""
+    """Return the status of a PredictivePolicy from the facts about the fleet."""
     selected = fleet.by(policy.selector)
     ready = condition_after("Ready", _ready(policy, selected, fleet), policy.generation, before.condition("Ready"), now)
     return PolicyStatus(policy.generation, len(selected), (ready,))

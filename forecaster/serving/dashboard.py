@@ -59,9 +59,9 @@ PAGE_GUARDS = {
 REPLAY_REMEDY = "Ask the replica that computes, which holds the Lease, or use `forecaster replay`."
 SOURCE_DOWN = REASONS.index(Reason.SOURCE_DOWN)
 MAX_SENTENCES = 100
-"""Rows of which sentences are made in one request: some 100 µs each."""
+"""Most rows whose sentences one request gets: each takes some 100 µs."""
 MAX_DIGITS = 9
-"""Digits of a row number."""
+"""Most digits of a row number in a request."""
 
 
 class Now(TableAge, frozen=True, kw_only=True):
@@ -77,7 +77,7 @@ class Now(TableAge, frozen=True, kw_only=True):
     follows: bool
     """Whether this replica copies another one's table."""
     down: str
-    """Since when and why nothing is known, in a sentence, where every workload is held because no source answers."""
+    """Sentence that says since when and why no source answers; empty unless every workload is held for it."""
     reported_at: datetime | None
     """Instant of the latest weekly report; null where there is none."""
 
@@ -116,7 +116,7 @@ class WorkloadPage(msgspec.Struct, frozen=True):
     what_if: bool
     """Whether other settings can be tried."""
     what_if_refused: str
-    """Reason why not, as a sentence."""
+    """Sentence that says why other settings cannot be tried."""
 
 
 class Sentences(msgspec.Struct, frozen=True):
@@ -136,14 +136,14 @@ class _Body(NamedTuple):
 
 
 class _Fleet(NamedTuple):
-    """A body, and the files it was made of; a replaced file is not kept open for it."""
+    """A cached body and the files that it was made from; it keeps no replaced file open."""
 
     table: ReferenceType[PublishedTable]
     pictures: ReferenceType[PublishedTable] | None
     body: _Body
 
     def is_of(self, table: PublishedTable, pictures: PublishedTable | None) -> bool:
-        """Whether it was made of these files."""
+        """Whether the body was made from these files."""
         return self.table() is table and (self.pictures() if self.pictures else None) is pictures
 
 
@@ -171,7 +171,7 @@ class Dashboard:
         }
         self._fleet: _Fleet | None = None
         self._making = asyncio.Lock()
-        """One thread makes long answers: the threads that read tables stay free, however many pages are open."""
+        """Start one thread for long answers, so that many open pages leave the threads that read tables free."""
 
     def routes(self) -> list[Route]:
         """Return the routes of the dashboard."""
@@ -319,7 +319,7 @@ class Dashboard:
 
 
 def _down(table: PublishedTable) -> str:
-    """Since when and why no source answers; empty where one does."""
+    """Say since when and why no source answers; empty if one does."""
     if not table.rows or any(code != SOURCE_DOWN for code in table.columns["reason"][0]):
         return ""
     entry = table.entry(0)
@@ -328,7 +328,7 @@ def _down(table: PublishedTable) -> str:
 
 
 def caller_of(request: Request) -> str:
-    """The user that a request was let pass for; without access control the address it came from."""
+    """Return the authenticated user of a request, or its address where there is no access control."""
     user: str = request.scope.get("state", {}).get("user", "")
     return user or (request.client.host if request.client else "")
 
@@ -349,7 +349,7 @@ def _series(pictures: PublishedTable | None, entry: TableEntry) -> DrawnSeries |
 
 
 def _rows(text: str, end: int) -> list[int]:
-    """Whole numbers between commas, below `end`."""
+    """Parse whole numbers between commas, each below `end`."""
     numbers = text.split(",", MAX_SENTENCES)
     if len(numbers) > MAX_SENTENCES:
         raise ProblemError(HTTPStatus.BAD_REQUEST, "rows has too many", f"Ask for {MAX_SENTENCES} at most.")
@@ -364,7 +364,7 @@ def _sentence(fault: str) -> str:
 
 
 def _answer(request: Request, body: _Body, media_type: str) -> Response:
-    """A body, packed for a client that reads that; nothing where the client has it already."""
+    """Reply with a body, compressed for a client that accepts it, or 304 if the client has this version."""
     headers = {**PAGE_GUARDS, "ETag": body.etag, "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
     if body.etag in request.headers.get("if-none-match", ""):
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)

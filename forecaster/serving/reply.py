@@ -135,14 +135,14 @@ class MetricValueList(msgspec.Struct, frozen=True, rename="camel"):
 
 
 def external(workload_value: WorkloadValue, version: str) -> ExternalMetricValueList:
-    """Return a list of the one value, in the group and version that were asked."""
+    """Return a list with the one value, in the group and version of the request."""
     value = workload_value.value
     item = ExternalMetricValue(value.metric, workload_value.labels(), instant(value.at), quantity(value.value))
     return ExternalMetricValueList((item,), version)
 
 
 def custom(workload_value: WorkloadValue) -> MetricValueList:
-    """A list of the one value, with its workload as the object."""
+    """Return a list with the one value, described by its workload."""
     entry, value = workload_value.entry, workload_value.value
     described = ObjectReference(entry.kind, entry.namespace, entry.name)
     item = MetricValue(described, MetricIdentifier(value.metric), instant(value.at), quantity(value.value))
@@ -150,7 +150,7 @@ def custom(workload_value: WorkloadValue) -> MetricValueList:
 
 
 def instant(at: datetime) -> str:
-    """RFC 3339 in whole seconds, as the API's own types write it."""
+    """Format an instant by RFC 3339 in whole seconds, as the API's own types do."""
     return at.astimezone(UTC).replace(microsecond=0, tzinfo=None).isoformat() + "Z"
 
 
@@ -190,6 +190,6 @@ def print_table(workload_value: WorkloadValue, now: datetime) -> dict[str, Any]:
 
 
 def age(span: timedelta) -> str:
-    """Whole seconds below two minutes, whole minutes above, as `kubectl` has it."""
+    """Format an age in whole seconds below two minutes, else in whole minutes, as `kubectl` does."""
     seconds = int(span.total_seconds())
     return f"{seconds}s" if seconds < 120 else f"{seconds // 60}m"  # noqa: PLR2004  stated above

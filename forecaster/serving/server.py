@@ -105,7 +105,7 @@ def _config(app: ASGIApp) -> uvicorn.Config:
 
 
 def _is_fault(record: logging.LogRecord) -> bool:
-    """Whether it is more than the end of an answer that a slow client had not taken when the process was stopped."""
+    """Whether a record is a fault, not an answer that was cancelled when the process was stopped."""
     return not (record.exc_info and isinstance(record.exc_info[1], asyncio.CancelledError))
 
 
@@ -127,14 +127,14 @@ class SilentConnections:
         return len(self._waiting)
 
     def enter(self, connection: socket.socket) -> None:
-        """Let it wait."""
+        """Keep a connection until its first byte."""
         if len(self._waiting) >= SILENT_MAX:
             self._send_away(next(iter(self._waiting)))
         self._waiting[connection] = self._loop.call_later(LISTENER_SILENCE_SECONDS, self._send_away, connection)
         self._loop.add_reader(connection, self._spoke, connection)
 
     def close(self) -> None:
-        """Send all away."""
+        """Close all waiting connections."""
         for connection in list(self._waiting):
             self._send_away(connection)
 
@@ -205,7 +205,7 @@ class Listener:
         self._silent.close()
 
     async def wait_closed(self) -> None:
-        """Until that is done."""
+        """Wait until the listener is closed."""
         await asyncio.gather(*self._tasks, *self._handshakes, return_exceptions=True)
 
     async def _accept(self) -> None:

@@ -158,7 +158,7 @@ def _templates(items: Items, priorities: Mapping[str, int], faults: list[str]) -
 
 
 def _with_priority(pod: Pod, priorities: Mapping[str, int]) -> Pod:
-    """Templates name a class only; its value is what admission will write."""
+    """Return a pod template with the value of its priority class, which admission would write."""
     name = pod.priority_class
     return pod if pod.priority or name not in priorities else replace(pod, priority=priorities[name])
 

@@ -52,7 +52,7 @@ Value = TypeVar("Value")
 
 
 class Keys(NamedTuple):
-    """Credentials of AWS."""
+    """Access keys of AWS."""
 
     key_id: str
     secret: str
@@ -61,7 +61,7 @@ class Keys(NamedTuple):
 
 
 class ExpiringValue(NamedTuple, Generic[Value]):
-    """Credentials, and until when they hold."""
+    """Credentials and the instant at which they expire."""
 
     value: Value
     until: datetime
@@ -76,9 +76,9 @@ class Renewed(Generic[Value]):
         self._due = self._tried = datetime.min.replace(tzinfo=UTC)
 
     def get(self) -> Value:
-        """The present credentials. Those of before serve while they hold and a renewal fails.
+        """Return valid credentials; where a renewal fails, the old ones until they expire.
 
-        How long they hold was counted by the clock of then: one that went back since ends them.
+        A clock that went back since they were fetched ends them: it says nothing about their expiry.
         """
         with self._lock:
             now = self._clock()
@@ -113,7 +113,7 @@ def cloud_identity(
 
 
 class BearerAuth(AuthBase):
-    """`Authorization: Bearer` with the token that there is at the time."""
+    """Authentication by a bearer token, which is read for each request."""
 
     def __init__(self, token: Callable[[], str]) -> None:
         self._token = token
@@ -185,14 +185,14 @@ def _quoted(text: str) -> str:
 
 
 def _host(url: str) -> str:
-    """The header Host as it is sent: without the port that a scheme has anyway."""
+    """Return the header Host as it is sent: without the default port of the scheme."""
     parts = urlsplit(url)
     usual = {"http": 80, "https": 443}.get(parts.scheme)
     return str(parts.hostname) if parts.port in {None, usual} else f"{parts.hostname}:{parts.port}"
 
 
 def _region(environment: Mapping[str, str], url: str) -> str:
-    """The region of a workspace: that of its address, else that of the pod."""
+    """Return the region of a workspace: from its address, else from the pod's environment."""
     stated = re.search(r"aps-workspaces(?:-fips)?\.([a-z0-9-]+)\.", url)
     region = stated[1] if stated else environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION")
     if not region:
@@ -330,7 +330,7 @@ def _json(response: requests.Response, server: str) -> dict[str, Any]:
 
 
 def _file(environment: Mapping[str, str], variable: str, purpose: str) -> str:
-    """The token in the file that a variable names; kubelets renew it, so it is read each time."""
+    """Return the token in the file that a variable names; kubelets renew it, so it is read each time."""
     path = environment.get(variable)
     if not path:
         raise SourceRefused(f"{purpose}: the variable {variable} is not set in this pod")

@@ -59,9 +59,9 @@ class Present(NamedTuple):
 
 
 NOWHERE = NodePlace()
-"""The place of a node that is not known."""
+"""Place of an unknown node."""
 PAST_SECONDS = 300.0
-"""An inventory of longer ago is that of Prometheus."""
+"""Age from which on an inventory is read from Prometheus instead."""
 MAX_STARTED = 20_000
 """Starts of pods that wait for a cycle. A replica that does not lead, or may not list HPAs, asks for none of them."""
 
@@ -115,7 +115,7 @@ class LiveCluster:
         return (self.hpas, *self.workloads.values(), self.replica_sets, self.nodes, self.pods, *stated)
 
     def start(self, client: ApiClient) -> None:
-        """Begin to watch, each collection in a thread."""
+        """Start the watches, one thread for each collection."""
         for watch in self.watches:
             thread = threading.Thread(
                 target=watch.run, args=(client, self._stop), name=f"watch {watch.path}", daemon=True
@@ -131,7 +131,7 @@ class LiveCluster:
             thread.join(timeout)
 
     def wait(self, seconds: float) -> bool:
-        """Wait until every collection is listed or refused; whether they are."""
+        """Wait until every collection is listed or refused; return whether all are."""
         until = time.monotonic() + seconds
         return all(watch.listed_or_refused(until) for watch in self.watches)
 
@@ -152,7 +152,7 @@ class LiveCluster:
         return frozenset(kind for kind, watch in self.workloads.items() if watch.fresh)
 
     def present(self, id_: WorkloadId) -> Present | None:
-        """A workload as it is now; None where it is not there. With several HPAs, none of their targets counts."""
+        """Return the present state of a workload, None if it is absent; of several HPAs no target counts."""
         watch = self.workloads.get(id_.kind)
         workload = watch.objects.get((id_.namespace, id_.name)) if watch else None
         if workload is None:
@@ -175,7 +175,7 @@ class LiveCluster:
         return silent + [f"live facts: {path}: {_left_out(objects)}" for path, objects in misread.items()]
 
     def started(self) -> dict[WorkloadId, tuple[StartedPod, ...]]:
-        """Pods that have become ready since this was asked last, by workload."""
+        """Return the pods that became ready since the last call, by workload."""
         started: dict[WorkloadId, deque[StartedPod]] = defaultdict(lambda: deque(maxlen=MAX_SCALE_UPS))
         while self._started:
             owner, pod = self._started.popleft()
@@ -186,7 +186,7 @@ class LiveCluster:
         return pod_of_object(pod, self.pods.objects.get((pod.metadata.namespace, pod.metadata.name)))
 
     def _pod_changed(self, _key: Key, before: LivePod | None, after: LivePod | None) -> None:
-        """Time a pod that was seen before it was ready: of others it is not known when they were ready first."""
+        """Record the start of a pod that was seen before it was ready; the first readiness of other pods is unknown."""
         if before is None or after is None or before.ready or not (after.ready and after.created == before.created):
             return
         self._started.append((after.owner, StartedPod(start_up(after), self._place(after.node).pool)))
@@ -216,7 +216,7 @@ class LiveCluster:
         return pods
 
     def workload(self, id_: WorkloadId) -> LiveWorkload | None:
-        """A workload as it is now; None where it is not there, or that is not known."""
+        """Return the present state of a workload; None if it is absent or unknown."""
         watch = self.workloads.get(id_.kind)
         return watch.objects.get((id_.namespace, id_.name)) if watch and watch.fresh else None
 
@@ -395,7 +395,7 @@ class LiveCluster:
 
 
 def _left_out(misread: Mapping[Key, str]) -> str:
-    """The first of some objects that are not understood, and how many there are."""
+    """Return a sentence with the first object that is not understood, and their number."""
     (namespace, name), why = next(iter(misread.items()))
     others = f", and so are {len(misread) - 1} more" if len(misread) > 1 else ""
     return f"{namespace}/{name} is left out, it is not understood ({why}){others}"

@@ -79,7 +79,7 @@ class RecordedFleet:
         self._changes: dict[WorkloadId, list[PodCount]] = {id_: [] for id_ in self._workloads}
 
     def workloads(self) -> tuple[Workload, ...]:
-        """Return all workloads at one moment."""
+        """Return all workloads in one consistent state."""
         with self._lock:
             return tuple(self._workloads.values())
 
@@ -119,7 +119,7 @@ LOAD = Path(__file__).with_name("recorded_load") / "load.npz"
 
 _STABILIZATION_MINUTES = 5
 _FIXED_PODS = 5
-"""Pods of a workload without HPA."""
+"""Replicas of a workload without an HPA."""
 
 
 class RecordedSeries(NamedTuple):

@@ -78,12 +78,12 @@ def resize_plan(
 
 
 def occupied(watched: Sequence[ResizablePod], now: datetime, rules: ResizeSettings) -> set[WorkloadId]:
-    """Workloads of which no other pod is resized now: one of theirs is on its way, or was worse off lately."""
+    """Workloads whose other pods wait: one of their pods is being resized, or was worse off lately."""
     return {pod.workload for pod in watched if _occupies(pod, now, rules)}
 
 
 def undone(pod: ResizablePod, why: str, change: Change = Change.RESTORE) -> ResizeWrite | None:
-    """The owner's size again; None where nothing of ours is on this pod. A size that others wrote stays."""
+    """Return the step back to the owner's size, None if the pod has no mark of ours; another writer's size stays."""
     if pod.resized is not None and not pod.other_writers:
         return ResizeWrite(pod, change, changed(pod.sizes, pod.resized.before), why)
     return ResizeWrite(pod, Change.FORGET, {}, why) if pod.marked or pod.resized is not None else None
@@ -137,7 +137,7 @@ def _followed(
 
 
 def _yielded(pod: ResizablePod, now: datetime, rules: ResizeSettings) -> ResizeWrite:
-    """The other writer's size is the pod's own from now on."""
+    """Accept another writer's size as the pod's own."""
     reason = f"{pod.other_writers} resized it; its workload is left alone for {duration_text(rules.back_off)}"
     return ResizeWrite(pod, Change.YIELD, {}, reason, backed_off_until=now + rules.back_off)
 

@@ -18,7 +18,7 @@ from forecaster.vertical.nodes.pools import Member, Packing, Pool, pack
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PoolWindow:
-    """One pool in one window. CPU in cores, memory in bytes."""
+    """Forecast of one pool in one window; CPU in cores, memory in bytes."""
 
     begin: datetime
     until: datetime
@@ -36,7 +36,7 @@ class PoolWindow:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PoolForecast:
-    """One pool, window by window. `requested_*` and `allocatable_*` are present amounts."""
+    """Forecast of one pool, window by window; `requested_*` and `allocatable_*` are present amounts."""
 
     pool: Pool
     members: tuple[Member, ...]
@@ -57,7 +57,7 @@ class PoolForecast:
 
     @property
     def nodes_needed(self) -> int:
-        """Nodes in all at the peak."""
+        """Number of nodes that the pool needs at its peak."""
         return len(self.pool.nodes) + (self.peak.packing.new_nodes if self.peak else 0)
 
 
@@ -134,7 +134,7 @@ def pool_forecast(
 
 
 def _requested(residents: Iterable[Resident]) -> tuple[float, float]:
-    """Cores and bytes."""
+    """Return the requests of pods in cores and bytes."""
     requests = [resident.requests for resident in residents]
     return sum(amounts.get(CPU_RESOURCE, 0) for amounts in requests) / MILLI, float(
         sum(amounts.get(MEMORY_RESOURCE, 0) for amounts in requests)

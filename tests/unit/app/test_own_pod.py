@@ -53,7 +53,7 @@ def test_refused_settings_are_a_warning_and_good_ones_are_told() -> None:
         ("Warning", "SettingsRefused", "forecaster"),
         ("Normal", "SettingsTakenOver", "forecaster"),
     ]
-    assert client.sent[0].message == "Those of before are in force: policy.mode: 'flor' is none"
+    assert client.sent[0].message == "The previous settings stay in force: policy.mode: 'flor' is none"
     assert (client.sent[0].involved_object.kind, client.sent[0].involved_object.uid) == ("Pod", "1234")
     assert client.closed
 
