@@ -46,7 +46,7 @@ class SettingsEvents(NamedTuple):
     def tell(self, refused: str) -> None:
         """Send one Event; `refused` is empty when the settings are mended. Raises nothing."""
         kind, now = SETTINGS_REFUSED if refused else SETTINGS_TAKEN_OVER, self.clock()
-        why = f"The previous settings stay in force: {refused}" if refused else "The settings of the files are in force."
+        why = f"The previous settings stay in force: {refused}" if refused else "The files' settings are in force."
         involved = InvolvedObject(self.pod.namespace, self.pod.name, self.pod.uid, "v1", "Pod")
         try:
             client = self.client()

@@ -46,7 +46,7 @@ def answer(table: PublishedTable, request: MetricRequest, moment: Moment) -> Ans
     published = table.published(entry)
     if published is None:
         which = f"{request.kind or 'workload'} {request.namespace}/{request.name}"
-        return NotThere(f"the policy of {which} publishes nothing: its mode is observe")
+        return NotThere(f"the policy of {which} publishes nothing: its mode is observe; `mode: publish` changes that")
     return value_of(published, request.metric, moment, signal=request.signal, target=request.target)
 
 

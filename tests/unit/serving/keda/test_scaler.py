@@ -50,7 +50,7 @@ def test_a_workload_that_is_not_there_is_named(tmp_path: Path) -> None:
 def test_a_workload_that_is_only_observed_is_not_read(tmp_path: Path) -> None:
     offered = scaler(tmp_path, mode="observe").value(CPU)
     assert isinstance(offered, NotThere)
-    assert "mode is observe" in offered.message
+    assert "its mode is observe; `mode: publish` changes that" in offered.message
 
 
 def test_two_kinds_of_one_name_have_to_be_told_apart(tmp_path: Path) -> None:
