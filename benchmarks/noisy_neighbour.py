@@ -37,9 +37,8 @@ from forecaster.domain.window import MINUTE
 from forecaster.kube.client import UnreachableError
 from forecaster.kube.lease import REQUEST_SECONDS
 from forecaster.publish.new_pods import NewPods, NewPodSize, new_pods_path, write_new_pods
-from forecaster.resources.annotations import NAMES_MAX, VALUE_MAX
 from forecaster.resources.objects import CustomResource, autoscaler_of_resource
-from forecaster.sources.stated import AnnotatedObject, cluster_policies
+from forecaster.sources.stated import NAMES_MAX, VALUE_MAX, AnnotatedObject, cluster_policies
 from tests.support.admitting import web
 from tests.support.bad_objects import hostile
 from tests.support.fake_api_server import FakeApiServer

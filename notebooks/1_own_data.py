@@ -77,8 +77,8 @@ of_frame[first].to_frame().tail(3)
 # no secret; `forecaster replay --export week.zip` reads it as well.
 
 # %%
-from forecaster.app.export import bundle_of
 from forecaster.app.notebook import load_traces
+from forecaster.app.traces import bundle_of
 from forecaster.config.settings import Settings
 from forecaster.sources.bundle import read_bundle, write_bundle
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, ValidationError
 
-from forecaster.config.faults import faults_of
+from forecaster.config.files import faults_of
 from forecaster.config.settings import Settings
 from forecaster.errors import ConfigError
 

@@ -228,7 +228,7 @@ def with_changes(policies: Policies, changed: Sequence[str], workload: str = "*"
     import yaml
     from pydantic import ValidationError
 
-    from forecaster.config.faults import faults_of
+    from forecaster.config.files import faults_of
     from forecaster.config.settings import with_spelling
     from forecaster.domain.layers import Layer, merged
     from forecaster.domain.policies import Policies, overlap

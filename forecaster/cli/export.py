@@ -60,7 +60,7 @@ def export(
     With --demo it holds all recorded days, and no decisions.
     """
     from forecaster.app import traces
-    from forecaster.app.export import bundle_of
+    from forecaster.app.traces import bundle_of
     from forecaster.cli.streams import check_writable
     from forecaster.report.progress import shown_progress
     from forecaster.sources.bundle import write_bundle
@@ -93,7 +93,7 @@ def _measured(
     """Read the history and decisions of the workloads of a pattern, and decide about them."""
     from forecaster.app import traces
     from forecaster.app.clock import instant
-    from forecaster.app.export import bundle_of, change_rows
+    from forecaster.app.traces import bundle_of, change_rows
     from forecaster.cli.decisions import recorded_changes
     from forecaster.cli.once import cycle_run
 

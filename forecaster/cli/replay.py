@@ -153,8 +153,8 @@ def replay(
     from forecaster.replay.compare import compare
     from forecaster.replay.learned import shipped
     from forecaster.replay.strategies import strategies_with
-    from forecaster.report.comparison_page import page
     from forecaster.report.comparison_view import comparison_view, print_comparison
+    from forecaster.report.page import page
     from forecaster.report.printed import json_text
     from forecaster.report.progress import shown_progress
 

@@ -40,14 +40,12 @@ from pydantic.fields import FieldInfo
 from pydantic_settings import BaseSettings, EnvSettingsSource, SettingsError
 
 from forecaster.actuators.settings import ActingSettings, FloorSettings, ResizeSettings, ScaleSettings
-from forecaster.config.faults import faults_of, faults_of_overrides
-from forecaster.config.files import read_file, setting_files
+from forecaster.config.files import faults_of, faults_of_overrides, read_file, setting_files
 from forecaster.config.sharding import ShardingSettings, fitting
-from forecaster.domain.faults import UNKNOWN_SETTING
 from forecaster.domain.layers import ResourceSettings, merged
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy, PolicySelector
-from forecaster.domain.settings import Duration, Section
+from forecaster.domain.settings import UNKNOWN_SETTING, Duration, Section
 from forecaster.domain.signal import BUILT_IN, Signals
 from forecaster.errors import ConfigError, Fault, nearest
 from forecaster.publish.settings import PriceSettings, RemoteWriteSettings, ReplicaSettings

@@ -20,11 +20,10 @@ from forecaster.cycle.completeness import Completeness
 from forecaster.cycle.containers import Containers
 from forecaster.cycle.decide import Decider, FleetDecisions, held_all
 from forecaster.cycle.forecasts import Demands, Forecasts, demands_of, forecasts_of
-from forecaster.cycle.gates import RenewedGates
+from forecaster.cycle.gates import RenewedGates, Scoring
 from forecaster.cycle.lead_times import UNWATCHED
 from forecaster.cycle.load_forecast import PodLoads
 from forecaster.cycle.rows import RowCache, Rows
-from forecaster.cycle.scoring import Scoring
 from forecaster.cycle.sizes import PodSizes
 from forecaster.cycle.steps import Steps, TimeShare, expect_records
 from forecaster.cycle.targets import Targets, WorkloadTracker, catch_up

@@ -18,7 +18,6 @@ from typing import NamedTuple
 from pydantic import ValidationError
 
 from forecaster.domain.event import NAMESPACE_EVENTS
-from forecaster.domain.faults import sentences
 from forecaster.domain.layers import (
     NOTHING_STATED,
     PAUSED_POLICY,
@@ -30,6 +29,7 @@ from forecaster.domain.layers import (
     merged,
 )
 from forecaster.domain.policy import Mode, Policy, PolicySelector
+from forecaster.domain.settings import sentences
 from forecaster.domain.signal import BUILT_IN, Signals
 from forecaster.domain.workload import WorkloadId
 

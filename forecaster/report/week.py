@@ -28,10 +28,9 @@ from forecaster.report.comparison import (
     sentences,
     workload_columns,
 )
-from forecaster.report.comparison_page import page
 from forecaster.report.comparison_view import AccountView, ComparisonView, LeftOutView, account_view, comparison_view
 from forecaster.report.formats import Output
-from forecaster.report.page import items, paragraph, section
+from forecaster.report.page import items, page, paragraph, section
 from forecaster.report.printed import (
     Printable,
     PrintedColumn,

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from forecaster.replay.weekly import NO_FIGURES, SizedWorkload, WeekOutcome, adoptions_of
-from forecaster.report.comparison_page import page as replay_page
 from forecaster.report.page import document, paragraph
+from forecaster.report.page import page as replay_page
 from forecaster.report.week import week_page
 from tests.browser.conftest import opened
 from tests.support.replays import looked_back

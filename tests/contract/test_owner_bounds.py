@@ -9,14 +9,15 @@ import pytest
 from forecaster.actuators import limits, queue, rollback
 from forecaster.actuators.resize import initial
 from forecaster.domain import event, policies
-from forecaster.resources import annotations, schema
+from forecaster.resources import schema
 from forecaster.serving import connection, new_pods
+from forecaster.sources import stated
 
 SECURITY = Path(__file__).parents[2] / "docs" / "security.md"
 TABLE = SECURITY.read_text(encoding="utf-8").partition("### What an owner can write")[2].partition("\n### ")[0]
 ROWS = [line for line in TABLE.splitlines() if line.startswith("| ")][1:]
 BOUNDS = {
-    "annotations": (f"{annotations.NAMES_MAX} names", f"{annotations.VALUE_MAX} characters"),
+    "annotations": (f"{stated.NAMES_MAX} names", f"{stated.VALUE_MAX} characters"),
     "our marks": (f"{rollback.WATCH_MAX:,} characters", f"{event.YEARS[0]}–{event.YEARS[-1]}"),
     "a PredictiveAutoscaler": (
         f"lists of {schema.MAX_ITEMS}",

@@ -25,9 +25,9 @@ from forecaster.horizontal.clamps import CLAMPS
 from forecaster.horizontal.inputs import PolicyColumns
 from forecaster.horizontal.terms import policy_columns, terms_of
 from forecaster.replay.sliders import LEAD_TIME, sliders_of
-from forecaster.resources.annotations import annotated
 from forecaster.resources.definitions import definitions
 from forecaster.resources.objects import camel
+from forecaster.sources.stated import annotated
 from tests.support.builders import workload
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import re
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forecaster.kube.objects import ANNOTATION_PREFIX
-from forecaster.resources.annotations import ANNOTATION_SETTINGS, PAUSED
 from forecaster.resources.definitions import definitions
 from forecaster.resources.objects import camel
+from forecaster.sources.stated import ANNOTATION_SETTINGS, PAUSED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

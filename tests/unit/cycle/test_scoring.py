@@ -3,7 +3,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from forecaster.cycle.scoring import measured_peaks
+from forecaster.cycle.gates import measured_peaks
 from forecaster.domain.window import MINUTE, Window
 from tests.support.builders import after
 from tests.support.recommendations import workload_id

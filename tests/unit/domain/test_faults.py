@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from forecaster.domain.faults import sentences
 from forecaster.domain.policy import Policy
+from forecaster.domain.settings import sentences
 
 
 @pytest.mark.parametrize(

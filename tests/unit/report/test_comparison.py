@@ -19,8 +19,8 @@ from forecaster.report.comparison import (
     workload_columns,
     worst_hours,
 )
-from forecaster.report.comparison_page import page
 from forecaster.report.comparison_view import comparison_view
+from forecaster.report.page import page
 from forecaster.report.plot import Line, Plot
 from tests.support.builders import NOON, minutes
 from tests.support.replays import priced_comparison, small_comparison

@@ -7,8 +7,14 @@ import pytest
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.domain.workload import WorkloadId
-from forecaster.resources.annotations import NAMES_COMPARED, NO_ANNOTATIONS, _annotated, annotated
-from forecaster.sources.stated import AnnotatedObject, cluster_policies
+from forecaster.sources.stated import (
+    NAMES_COMPARED,
+    NO_ANNOTATIONS,
+    AnnotatedObject,
+    _annotated,
+    annotated,
+    cluster_policies,
+)
 
 WEB = WorkloadId("shop", "Deployment", "web")
 
