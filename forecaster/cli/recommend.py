@@ -196,9 +196,9 @@ def check_written(output: AdviceOutput, to: Path | None, paths: Path | None, *, 
 
     helm, kustomize = output is AdviceOutput.HELM_VALUES, output is AdviceOutput.KUSTOMIZE
     if (to is None) is (helm or kustomize):
-        raise typer.BadParameter("-o kustomize and its folder, -o helm-values and its file belong together: --to")
+        raise typer.BadParameter("-o kustomize and -o helm-values need --to, and no other form takes it")
     if (paths is None) is helm:
-        raise typer.BadParameter("-o helm-values and the map of its paths belong together", param_hint="--paths")
+        raise typer.BadParameter("-o helm-values needs it, and no other form takes it", param_hint="--paths")
     if moved and kustomize:
         raise typer.BadParameter("a patch that is left out takes its size back; leave --moved out with -o kustomize")
     if kustomize and to is not None:

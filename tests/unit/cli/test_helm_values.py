@@ -136,9 +136,9 @@ def test_of_requests_that_git_never_had_no_money_is_compared(folder: Path) -> No
 @pytest.mark.parametrize(
     ("words", "complaint"),
     [
-        (("-o", "helm-values"), "belong together"),
-        (("-o", "helm-values", "--to", "x.yaml"), "belong together"),
-        (("--paths", "values.yaml"), "belong together"),
+        (("-o", "helm-values"), "need --to"),
+        (("-o", "helm-values", "--to", "x.yaml"), "needs it"),
+        (("--paths", "values.yaml"), "no other form takes it"),
         (("--moved", "10"), "write a share such as 10%"),
         (("--moved", "nan%"), "write a share such as 10%"),
         (("-o", "kustomize", "--to", "x", "--moved", "10%"), "takes its size back"),
