@@ -180,9 +180,10 @@ class Explanations:
         policy = self.cycle.policies.of(id_)
         offer = self._offers.offer(place, readers)
         offered = values_for(offer, recommendation.targets, recommendation.at, policy.horizontal.demand_signal)
-        own, origins = _live_facts(self.cycle, target)
-        stated = (own.bounds.min_replicas, own.behavior) if own else ()
-        following = next_sync(target, recommendation, offered, policy.mode, *stated)
+        scalers, origins = _live_facts(self.cycle, id_)
+        least, behavior = (scalers[0].bounds.min_replicas, scalers[0].behavior) if scalers else (None, None)
+        names = [hpa.name for hpa in scalers]
+        following = next_sync(target, recommendation, offered, policy.mode, least, behavior, names)
         sizes = [*self.vpas(id_), *self.prove(target, recommendation), *self.joints.get(id_, ())]
         return [*following, *origins, *_policy_origins(self.cycle.policies, id_), *sizes]
 
@@ -201,14 +202,13 @@ class Explanations:
         return offered_cycle(self.outcome.report.at, decided, policies)
 
 
-def _live_facts(cycle: Cycle, workload: Workload) -> tuple[HpaSpec | None, list[str]]:
-    """Return the HPA as it is now, and the source of each fact; empty where the API server is disabled."""
+def _live_facts(cycle: Cycle, id_: WorkloadId) -> tuple[list[HpaSpec], list[str]]:
+    """Return the HPAs as they are now, and the source of each fact; empty where the API server is disabled."""
     from forecaster.sources.live_source import LiveSource
 
     if not isinstance(cycle.source, LiveSource):
-        return None, []
-    scalers = cycle.source.live.scalers(workload.id) if workload.autoscaler else []
-    return scalers[0][1].spec if scalers else None, cycle.source.origins(workload.id)
+        return [], []
+    return [hpa.spec for _, hpa in cycle.source.live.scalers(id_)], cycle.source.origins(id_)
 
 
 def _policy_origins(policies: Policies, id_: WorkloadId) -> list[str]:

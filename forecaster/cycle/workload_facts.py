@@ -79,6 +79,8 @@ class WorkloadFacts(msgspec.Struct, frozen=True):
     """Behavior of its HPA; None: the default one, or not known."""
     least: int | None = None
     """Minimum of its HPA as it is now, with our floor; None is not known."""
+    scalers: list[str] = msgspec.field(default_factory=list)
+    """HPAs that scale it now; empty without any, or where they are not known."""
 
 
 def facts_of(cycle: Cycle, id_: WorkloadId) -> WorkloadFacts | None:
@@ -117,6 +119,7 @@ def _facts(cycle: Cycle, workload: Workload, series: dict[str, EncodedSeries]) -
         containers=list(_containers(cycle, workload.id)),
         behavior=own.behavior if own else None,
         least=own.bounds.min_replicas if own else None,
+        scalers=[hpa.spec.name for _, hpa in cycle.benefit.scalers(workload.id)] if cycle.benefit else [],
         news=[(change.at, change.text) for change in cycle.containers.news if change.id.workload == workload.id],
     )
 

@@ -6,10 +6,11 @@ Its inputs are measured demand, and for metrics of forecaster the offered values
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from forecaster.domain.amounts import listed
 from forecaster.domain.decision import Reason
 from forecaster.domain.published import own_metric
 from forecaster.domain.workload import NO_RESOURCES, Autoscaler, Resources, Target, TargetType, Workload
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 UNSEEN = HpaState(history=())
 """HPA without history: its last recommendations are known to the controller alone, so none is assumed."""
 RESOURCES = ("cpu", "memory")
+ASSUMED_BEHAVIOR = "behavior: the default is assumed; what the HPA states is not known here"
 
 
 def next_sync(
@@ -37,13 +39,17 @@ def next_sync(
     mode: str,
     least: int | None = None,
     behavior: Behavior | None = None,
+    scalers: Sequence[str] = (),
 ) -> list[str]:
     """Return sentences; empty for a workload without an HPA.
 
     The HPA reads its metrics itself, so if one of them is not measured here its action is not known. `offered` are our
-    values that it reads, by its own names for them, in this mode of the policy. `least` is the minimum of the HPA as it
-    is now, with our floor, and `behavior` what it states; None where that is not known.
+    values that it reads, by its own names for them, in this mode of the policy. `scalers` are the HPAs that scale the
+    workload now, `least` the minimum of the only one, with our floor, and `behavior` what it states; without a minimum
+    neither is known.
     """
+    if len(scalers) > 1:
+        return [f"HPAs {listed(scalers)} all scale it: Kubernetes follows none of them until only one does."]
     hpa = workload.autoscaler
     if hpa is None or not hpa.targets:
         return []
@@ -87,7 +93,8 @@ def _next(
     requests, at = _requests(stated), recommendation.at
     look = observe_totals(spec, workload.replicas, totals, requests, at, ready=workload.ready_replicas)
     next_step = explain(spec, look, UNSEEN, reconcile(spec, look, UNSEEN, at), at)
-    return [next_step.summary, *next_step.steps, *lost]
+    assumed = [ASSUMED_BEHAVIOR] if least is None else []
+    return [next_step.summary, *next_step.steps, *assumed, *lost]
 
 
 def _spec(workload: Workload, hpa: Autoscaler) -> HpaSpec:

@@ -110,6 +110,7 @@ class HpaFacts(msgspec.Struct, frozen=True):
     policy: dict[str, Any]
     behavior: Behavior | None = None
     least: int | None = None
+    scalers: tuple[str, ...] = ()
 
 
 _facts = msgspec.msgpack.Decoder(HpaFacts)  # made here: threads that each make one at once may end the process
@@ -144,7 +145,7 @@ class RowExplanations:
         """Return the lines as `forecaster explain` prints them."""
         record = table.recommendation(entry)
         lines = explanation(record)
-        if not self._facts or not record.autoscaler:
+        if not self._facts:
             return lines
         if self._follows():
             following = _not_known(record, "only the replica that computes can say")
@@ -168,13 +169,13 @@ class RowExplanations:
         reads = facts.policy.get("horizontal", {}).get("demand_signal", "")
         offered = values_for(table.published(entry), hpa.targets if hpa else (), record.at, reads)
         try:
-            return next_sync(facts.workload, record, offered, mode, facts.least, facts.behavior)
+            return next_sync(facts.workload, record, offered, mode, facts.least, facts.behavior, facts.scalers)
         except Exception as error:  # noqa: BLE001  the boundary of a sentence: the record itself is explained
             return _not_known(record, unexpected(error))
 
 
 def _not_known(record: Recommendation, why: str) -> list[str]:
-    return [f"What HPA {record.autoscaler} does next is not known: {why}."]
+    return [f"What HPA {record.autoscaler} does next is not known: {why}."] if record.autoscaler else []
 
 
 class Workloads:

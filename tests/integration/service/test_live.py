@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from typing import TYPE_CHECKING
 
 import pytest
 
+from forecaster.app.facts import FactsServer
 from forecaster.app.live_facts import live_checks
 from forecaster.app.rights import fallback_checks
+from forecaster.app.serve import known_of
 from forecaster.cli.explain import explain
 from forecaster.config.settings import parse
 from forecaster.domain.window import MINUTE
+from forecaster.serving.workloads import RowExplanations
 from tests.support.api_objects import Document, deployment, external, hpa, page, refusal
 from tests.support.builders import NOON, workload
 from tests.support.composed import composed, published, recorded_cluster, tick
@@ -206,3 +210,24 @@ def test_explain_says_which_source_told_what(
         file.write_text(json.dumps({"kubernetes": {"kubeconfig": str(server.kubeconfig)}}))
         explain("shop/web", prometheus=cluster.url, config=file, at=NOON.isoformat())
     assert "Count, HPA and requests are those of kube-state-metrics" in capsys.readouterr().out
+
+
+def test_of_two_hpas_on_one_workload_explain_and_the_api_say_the_same(
+    server: LiveServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    server.objects = {"deployments": [deployment("web", 4)], "horizontalpodautoscalers": [hpa(), hpa(name="copy")]}
+    given = {"kubeconfig": str(server.kubeconfig)}
+    (file := tmp_path / "settings.yaml").write_text(json.dumps({"kubernetes": given}))
+    state = tmp_path / "state"
+    with recorded_cluster([workload("web")]) as cluster, composed(cluster, state, kubernetes=given) as service:
+        tick(service, NOON)
+        facts = FactsServer(known_of(service.cycle), state)
+        facts.start()
+        table = published(state)
+        lines = asyncio.run(RowExplanations(str(facts.path)).lines(table, table.entries[0]))
+        facts.close()
+        capsys.readouterr()
+        explain("shop/web", prometheus=cluster.url, config=file)
+    sentence = "  HPAs copy, web all scale it: Kubernetes follows none of them until only one does."
+    assert sentence in lines
+    assert sentence in capsys.readouterr().out.splitlines()

@@ -65,6 +65,7 @@ def test_what_an_hpa_does_next_is_told_with_its_bounds(story: Story) -> None:
     first, *steps = story.lines()
     assert "your HPA will see 62 % of requested cpu in use / 50 % × 4 pods = 5 pods" in first
     assert any("bounds: minReplicas" in line for line in steps)
+    assert steps[-1] == "  behavior: the default is assumed; what the HPA states is not known here"
     assert story.lines("cart") == []
 
 
@@ -98,5 +99,5 @@ def test_readers_that_ask_in_a_loop_cost_the_cycles_little(story: Story) -> None
         return [(await explanations.lines(table, web))[-1] for _ in range(int(AT_ONCE) + 1)]
 
     *answered, last = asyncio.run(asked_in_a_loop())
-    assert all("conditions:" in line for line in answered)
+    assert all("behavior: " in line for line in answered)
     assert last == f"{NOT_KNOWN}too many ask; ask again in a moment."
