@@ -217,8 +217,8 @@ NOTABLE_DIFFERENCE = 0.05
 NOTHING_SHORT = 1e-6
 """Shares of the demand below this count as nothing: there is no shortage to remove."""
 BENEFIT_MEANS = (
-    "better, worse: less or more of the demand short than the HPA alone, at another target, leaves for the same "
-    "pod-hours; where neither leaves any, fewer or more pod-hours. Differences up to 5 % are the same."
+    "better, worse: less, or more, unserved demand than the HPA alone at another target and the same pod-hours; where "
+    "neither has any, fewer, or more, pod-hours. Differences up to 5 % are the same."
 )
 
 TRY_TUNE = "`forecaster tune` looks for a policy that would have been better."

@@ -153,9 +153,9 @@ def print_played(whole: Comparison) -> None:
     print_table(workload_columns(whole))
     print_text("", *sentences(whole), "")
     print_text(
-        f"Unserved demand is above what the ready pods carry, minutes short are those with any. A pod carries its CPU "
-        f"request, serves {start_up} after it is requested and costs from then on. With forecaster: the "
-        "recommended count as the HPA's floor.",
+        f"Unserved demand is above what the ready pods carry; minutes short have any. A pod carries its CPU request, "
+        f"costs from when it is asked for, and serves {start_up} later. With forecaster: the recommended count is the "
+        "HPA's floor.",
         BENEFIT_MEANS,
         *left_out_lines(whole.left_out),
         ORIGIN,

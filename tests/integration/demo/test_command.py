@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from forecaster.domain.decision import Recommendation
 
 COMMAND = Path(sys.executable).with_name("forecaster")
+PICTURE = Path(__file__).parents[3] / "docs" / "demo.svg"
 HALF_AN_HOUR = timedelta(minutes=30)
 SLOW_TO_IMPORT = {"statsmodels", "sklearn", "pandas", "sqlalchemy", "kubernetes"}
 
@@ -115,6 +117,9 @@ def test_the_play_for_people_ends_with_the_table_the_outcome_and_what_to_do_next
     ):
         assert part in text
     assert "forecaster once --prometheus" in "".join(text.splitlines()[-2:])
+    heads = {head for line in text.splitlines() if line.startswith("WORKLOAD") for head in line.split()}
+    drawn = re.split(r"[<>\s]", PICTURE.read_text(encoding="utf-8").replace("&#160;", " "))
+    assert heads - set(drawn) == set(), "draw it anew as benchmarks/picture.py says"
 
 
 def test_the_play_in_a_browser_prints_the_outcome_too(capsys: pytest.CaptureFixture[str]) -> None:
