@@ -28,12 +28,12 @@ from forecaster.sources.bundle import FORMAT, Bundle, Manifest, read_bundle
 from forecaster.sources.queries import Queries
 from forecaster.sources.recorded import Recording, load_recording
 from forecaster.sources.settings import PrometheusSettings, SignalSettings, signals_of
-from forecaster.store.ledger import Decision
 
 if TYPE_CHECKING:
     from forecaster.domain.workload import Workload
     from forecaster.ports import Source
     from forecaster.sources.exported import Exported
+    from forecaster.store.ledger import Decision
 
 FRESH = timedelta(hours=3)
 """Latest minutes that decisions read before the replay begins; older history is read in steps of five minutes."""

@@ -9,20 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import typer
 
-from forecaster.cli.options import (
-    ConfigFile,
-    Demo,
-    Instant,
-    Namespace,
-    OutputForm,
-    Pattern,
-    PrometheusUrl,
-    chosen,
-    finished,
-    narrowed,
-    of_namespaces,
-    settings_of,
-)
+from forecaster.cli.options import DemoOptions, OutputForm, Pattern, chosen, finished, grouped, narrowed, of_namespaces
 from forecaster.cli.streams import tell
 from forecaster.domain.amounts import UNKNOWN_AMOUNT, counted
 from forecaster.report.formats import Output
@@ -51,15 +38,8 @@ Examples:
 
 
 @app.command(epilog=BACKTEST_EPILOG)
-def vertical(
-    prometheus: PrometheusUrl = None,
-    config: ConfigFile = None,
-    namespace: Namespace = None,
-    workload: Pattern = "*",
-    output: OutputForm = Output.TABLE,
-    demo: Demo = False,
-    at: Instant = None,
-) -> None:
+@grouped
+def vertical(given: DemoOptions, workload: Pattern = "*", output: OutputForm = Output.TABLE) -> None:
     """Replay requests and limits over the usage of one pod: kills, throttled time, waste, changes; VPA and KRR beside.
 
     The first half of the history is read before the first decision. The policy is that of --config; what a container
@@ -70,17 +50,17 @@ def vertical(
     from forecaster.replay.size_replay import measured_load
     from forecaster.report.progress import shown_progress
 
-    settings = settings_of(config, prometheus, namespace)
+    settings = given.settings
     with shown_progress("backtest") as shown:
-        if demo:
-            snapshot = take_demo_snapshot(None, None, shown, settings if config else None)
+        if given.demo:
+            snapshot = take_demo_snapshot(None, None, shown, settings if given.config else None)
         else:
-            snapshot = take_snapshot(narrowed(settings, workload), at, None, None, shown)
+            snapshot = take_snapshot(narrowed(settings, workload), given.at, None, None, shown)
         snapshot.tell_faults()
         if snapshot.outcome.lost:
             raise typer.Exit(1)
-        known = of_namespaces(snapshot.outcome.inventory.ids, namespace if demo else None)
-        ids = sorted(chosen(known, workload, None if demo else settings))
+        known = of_namespaces(snapshot.outcome.inventory.ids, given.namespace if given.demo else None)
+        ids = sorted(chosen(known, workload, None if given.demo else settings))
         usage, names = pod_usage(snapshot.cycle.history, ids), [str(id_) for id_ in ids]
         measured = [measured_load("cpu", names, usage.cpu), measured_load("memory", names, usage.memory)]
         loads: dict[str, Load] = {load.resource: load for load in measured if load is not None}

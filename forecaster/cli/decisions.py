@@ -14,19 +14,21 @@ import typer
 
 from forecaster.cli.options import (
     ConfigFile,
+    CycleOptions,
     Demo,
-    Donors,
     Instant,
+    Named,
     Namespace,
     OutputForm,
     Pattern,
     PrometheusUrl,
+    SourceOptions,
     chosen,
     duration_of,
     finished,
+    grouped,
     narrowed,
     settings_of,
-    settings_on,
     workload_names,
 )
 from forecaster.cli.streams import tell
@@ -45,20 +47,10 @@ if TYPE_CHECKING:
 
 AFTER = timedelta(minutes=30)
 """Time after the decision in which `why-not` looks for its effect."""
-Named = Annotated[
-    str, typer.Argument(metavar="NAMESPACE/NAME", help="The workload; or e.g. 'shop/*'.", autocompletion=workload_names)
-]
 
 
-def why_not(
-    workload: Named,
-    prometheus: PrometheusUrl = None,
-    config: ConfigFile = None,
-    namespace: Namespace = None,
-    at: Instant = None,
-    donors: Donors = False,
-    demo: Demo = False,
-) -> None:
+@grouped
+def why_not(given: CycleOptions, workload: Named) -> None:
     """Say why a workload did not scale at an instant: demand, forecast, gate, clamps, bounds, mode, HPA; and what came.
 
     The decision is made again of what Prometheus has of that instant, by the policy of --config.
@@ -71,9 +63,9 @@ def why_not(
     from forecaster.report.recommendations import failure_lines
     from forecaster.sources.factory import opened
 
-    with settings_on(demo, config, prometheus, namespace, at) as (settings, now):
+    with given.staged(given.at, demo=given.demo) as (settings, now):
         with shown_progress("why-not") as shown:
-            cycle, outcome = cycle_run(settings, now, workload, shown, donors=donors)
+            cycle, outcome = cycle_run(settings, now, workload, shown, donors=given.donors)
         ids = workloads_of(outcome, workload, settings)
         for line in failure_lines(outcome):
             tell(line)
@@ -186,7 +178,7 @@ def history(
     from forecaster.app.clock import current
     from forecaster.report.decided import print_recorded
 
-    settings = settings_of(config, None, None)
+    settings = settings_of(config)
     span = duration_of("--length", length)
     with closing(recorded_ledger(settings.state)) as ledger:
         if not (latest := ledger.latest()):
@@ -242,7 +234,8 @@ def diff(
     from forecaster.report.recommendations import failure_lines
 
     second = settings_of(other, prometheus, namespace)
-    with settings_on(demo, config, prometheus, namespace, at) as (settings, now), shown_progress("diff") as shown:
+    first = SourceOptions(prometheus=prometheus, config=config, namespace=namespace)
+    with first.staged(at, demo=demo) as (settings, now), shown_progress("diff") as shown:
         if settings.signals != second.signals:
             raise ConfigError("command line", [Fault("TO", "signals", "the signals of both files have to be the same")])
         cycle, outcome = cycle_run(settings, now, workload, shown)

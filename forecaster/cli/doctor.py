@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import msgspec
 import typer
 
-from forecaster.cli.options import ConfigFile, Namespace, PrometheusUrl, known_workloads, settings_of
+from forecaster.cli.options import SourceOptions, grouped, known_workloads
 from forecaster.domain.amounts import counted
 from forecaster.domain.report import Check
 from forecaster.report.formats import DocumentOutput
@@ -24,10 +24,9 @@ class ChecksView(msgspec.Struct, frozen=True):
     checks: list[Check]
 
 
+@grouped
 def doctor(
-    prometheus: PrometheusUrl = None,
-    config: ConfigFile = None,
-    namespace: Namespace = None,
+    given: SourceOptions,
     output: Annotated[DocumentOutput, typer.Option("--output", "-o", help="Output format.")] = DocumentOutput.TEXT,
 ) -> None:
     """Try address, authentication, queries, sample age, history length, clock, rights and store; say what is wrong."""
@@ -38,7 +37,7 @@ def doctor(
     from forecaster.sources.probe import probe
     from forecaster.store.state import probe_state
 
-    settings = settings_of(config, prometheus, namespace)
+    settings = given.settings
     source = (settings.prometheus, settings.queries, current(), settings.signals, settings.cycle.delay)
     tried: dict[str, Callable[[], Iterable[Check]]] = {
         "Prometheus": partial(probe, *source),
@@ -46,7 +45,7 @@ def doctor(
         "rights": partial(rights_checks, settings),
         "fallbacks": partial(fallback_checks, settings),
         "state": partial(probe_state, settings.state.directory),
-        "overrides": partial(_overrides, settings, whole=not namespace),
+        "overrides": partial(_overrides, settings, whole=not given.namespace),
     }
     checks: list[Check] = []
     with shown_progress("doctor") as shown:

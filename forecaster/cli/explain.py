@@ -9,17 +9,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from forecaster.cli.options import (
-    ConfigFile,
-    Demo,
-    Donors,
-    Instant,
-    Namespace,
-    PrometheusUrl,
-    finished,
-    settings_on,
-    workload_names,
-)
+from forecaster.cli.options import CycleOptions, Named, finished, grouped
 from forecaster.cli.recommend import Objects, ServerVersion
 from forecaster.cli.streams import tell
 from forecaster.report.formats import DocumentOutput
@@ -41,16 +31,11 @@ if TYPE_CHECKING:
     from forecaster.vertical.admission.cluster import Cluster
 
 
+@grouped
 def explain(
-    workload: Annotated[
-        str,
-        typer.Argument(metavar="NAMESPACE/NAME", help="The workload; or e.g. 'shop/*'.", autocompletion=workload_names),
-    ],
-    prometheus: PrometheusUrl = None,
-    config: ConfigFile = None,
-    namespace: Namespace = None,
+    given: CycleOptions,
+    workload: Named,
     output: Annotated[DocumentOutput, typer.Option("--output", "-o", help="Output format.")] = DocumentOutput.TEXT,
-    at: Instant = None,
     joint: Annotated[bool, typer.Option("--joint", help="Also choose count and size together.")] = False,
     changed: Annotated[
         list[str] | None,
@@ -62,8 +47,6 @@ def explain(
     ] = None,
     objects: Objects = None,
     server_version: ServerVersion = None,
-    donors: Donors = False,
-    demo: Demo = False,
     html: Annotated[
         Path | None, typer.Option("--html", metavar="OUT", dir_okay=False, help="Write a page with pictures here.")
     ] = None,
@@ -78,9 +61,9 @@ def explain(
     check_writable(html)
     paths = NewPaths() if html else None
     cluster = cluster_from(objects, server_version)
-    with settings_on(demo, config, prometheus, namespace, at) as (settings, now), shown_progress("explain") as shown:
+    with given.staged(given.at, demo=given.demo) as (settings, now), shown_progress("explain") as shown:
         changes = with_changes(settings.policies, changed, workload) if changed else None
-        cycle, outcome = cycle_run(settings, now, workload, shown, paths, donors=donors)
+        cycle, outcome = cycle_run(settings, now, workload, shown, paths, donors=given.donors)
         ids = workloads_of(outcome, workload, settings)
         otherwise = cycle.what_if(changes, outcome.report.at) if changes else None
         joints = _joint_lines(cycle, outcome, cluster) if joint else {}

@@ -9,20 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from forecaster.cli.options import (
-    ConfigFile,
-    Demo,
-    Instant,
-    Namespace,
-    Pattern,
-    PrometheusUrl,
-    chosen,
-    duration_of,
-    finished,
-    narrowed,
-    of_namespaces,
-    settings_of,
-)
+from forecaster.cli.options import DemoOptions, Pattern, chosen, duration_of, finished, grouped, narrowed, of_namespaces
 from forecaster.domain.amounts import counted
 from forecaster.errors import StoreError
 
@@ -43,16 +30,9 @@ Minutes = Annotated[
 ]
 
 
+@grouped
 def export(
-    out: Out,
-    workload: Pattern = "*",
-    prometheus: PrometheusUrl = None,
-    config: ConfigFile = None,
-    namespace: Namespace = None,
-    length: Length = "14d",
-    minutes: Minutes = "1d",
-    at: Instant = None,
-    demo: Demo = False,
+    given: DemoOptions, out: Out, workload: Pattern = "*", length: Length = "14d", minutes: Minutes = "1d"
 ) -> None:
     """Write histories, workloads with their HPAs, settings and decisions into one file.
 
@@ -68,17 +48,17 @@ def export(
     check_writable(out)
     if out.exists() and not out.is_file():  # a device or a pipe
         raise StoreError(f"{out}: is no regular file, and the bundle would take its place; name a file ending in .zip")
-    settings = settings_of(config, prometheus, namespace)
+    settings = given.settings
     whole, fine = duration_of("--length", length), duration_of("--minutes", minutes)
     with shown_progress("export") as shown:
         shown.began("history", 0.0)
-        if demo:
+        if given.demo:
             every = traces.recorded()
             ids = [traced.id for traced in every.workloads]
-            chosen_ids = chosen(of_namespaces(ids, namespace), workload)
+            chosen_ids = chosen(of_namespaces(ids, given.namespace), workload)
             bundle = bundle_of(every.take([i for i, id_ in enumerate(ids) if id_ in chosen_ids]), settings)
         else:
-            bundle = _measured(settings, workload, at, whole, fine, shown)
+            bundle = _measured(settings, workload, given.at, whole, fine, shown)
         write_bundle(out, bundle)
     typer.echo(
         f"{out}: {counted(len(bundle.workloads), 'workload')}, {', '.join(bundle.manifest.signals)}, "

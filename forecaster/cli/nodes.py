@@ -13,7 +13,7 @@ from prometheus_client import CollectorRegistry, Metric, make_asgi_app
 from prometheus_client.registry import Collector
 
 from forecaster.app.clock import current
-from forecaster.cli.options import ConfigFile, Demo, Instant, Namespace, PrometheusUrl, finished, settings_of
+from forecaster.cli.options import DemoOptions, finished, grouped
 from forecaster.cli.recommend import Objects, ServerVersion
 from forecaster.domain.signal import CPU
 from forecaster.report.formats import NodesOutput
@@ -35,10 +35,9 @@ NO_IMAGE = (
 NO_NODES = "the recorded load has no nodes; give a cluster's with --objects: `kubectl get nodes,pods -A -o json`"
 
 
+@grouped
 def nodes(
-    prometheus: PrometheusUrl = None,
-    config: ConfigFile = None,
-    namespace: Namespace = None,
+    given: DemoOptions,
     output: Annotated[
         NodesOutput,
         typer.Option(
@@ -68,31 +67,29 @@ def nodes(
     ] = None,
     objects: Objects = None,
     server_version: ServerVersion = None,
-    demo: Demo = False,
-    at: Instant = None,
 ) -> None:
     """Requests and usage of every node pool over the coming day, nodes needed and when, headroom, memory pressure."""
     if output is NodesOutput.HEADROOM and not image:
         raise typer.BadParameter(NO_IMAGE, param_hint="--image")
-    if demo and not objects:
+    if given.demo and not objects:
         raise typer.BadParameter(NO_NODES, param_hint="--demo")
     if buffers and serve is None:
         raise typer.BadParameter("goes with --serve; `-o capacitybuffer` prints them once", param_hint="--buffers")
-    if serve is not None and (demo or at):
+    if serve is not None and (given.demo or given.at):
         raise typer.BadParameter("goes on from the present minute; leave --demo and --at out", param_hint="--serve")
     from forecaster.cli.snapshot import take_demo_snapshot, take_snapshot
     from forecaster.report.nodes import print_nodes
     from forecaster.report.progress import shown_progress
 
-    settings = settings_of(config, prometheus, namespace)
+    settings = given.settings
     if serve is not None:
         _serve(serve, settings, quantile, warm_minutes, objects, server_version, buffers)
         return
     with shown_progress("nodes") as shown:
         snapshot = (
-            take_demo_snapshot(objects, server_version, shown, settings if config else None)
-            if demo
-            else take_snapshot(settings, at, objects, server_version, shown)
+            take_demo_snapshot(objects, server_version, shown, settings if given.config else None)
+            if given.demo
+            else take_snapshot(settings, given.at, objects, server_version, shown)
         )
         shown.began("node pools", 1.0)
         ahead = snapshot.node_forecast(quantile, warm_minutes)

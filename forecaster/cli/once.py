@@ -7,20 +7,17 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from forecaster.cli.options import (
-    ConfigFile,
+    CycleOptions,
     Demo,
-    Donors,
-    Instant,
-    Namespace,
     OutputForm,
     Pattern,
-    PrometheusUrl,
+    SourceOptions,
     chosen,
     finished,
+    grouped,
     matching,
     narrowed,
     refuse_namespaces,
-    settings_on,
     tell_idle_overrides,
 )
 from forecaster.cli.streams import tell
@@ -35,25 +32,17 @@ if TYPE_CHECKING:
     from forecaster.report.progress import ShownProgress
 
 
-def once(
-    prometheus: PrometheusUrl = None,
-    config: ConfigFile = None,
-    namespace: Namespace = None,
-    workload: Pattern = "*",
-    output: OutputForm = Output.TABLE,
-    at: Instant = None,
-    donors: Donors = False,
-    demo: Demo = False,
-) -> None:
+@grouped
+def once(given: CycleOptions, workload: Pattern = "*", output: OutputForm = Output.TABLE) -> None:
     """Read the history of all workloads once, and print what each should have."""
     from forecaster.report.progress import shown_progress
     from forecaster.report.recommendations import print_outcome
 
-    with settings_on(demo, config, prometheus, namespace, at) as (settings, now), shown_progress("once") as shown:
-        outcome = cycle_run(settings, now, workload, shown, donors=donors)[1]
+    with given.staged(given.at, demo=given.demo) as (settings, now), shown_progress("once") as shown:
+        outcome = cycle_run(settings, now, workload, shown, donors=given.donors)[1]
         ids = workloads_of(outcome, workload, settings)
     print_outcome(outcome, ids, output)
-    if workload == "*" and not namespace and ids:
+    if workload == "*" and not given.namespace and ids:
         tell_idle_overrides(settings.policies, outcome.inventory.ids)
     if not ids:
         raise typer.Exit(1)
@@ -133,10 +122,9 @@ def borrows(cycle: Cycle, ids: set[WorkloadId]) -> bool:
     return False
 
 
+@grouped
 def top(
-    prometheus: PrometheusUrl = None,
-    config: ConfigFile = None,
-    namespace: Namespace = None,
+    given: SourceOptions,
     workload: Pattern = "*",
     rows: Annotated[int | None, typer.Option("--rows", min=1, help="Most rows; default: what fits.")] = None,
     once_only: Annotated[bool, typer.Option("--once", help="Print once, then stop.")] = False,
@@ -151,7 +139,7 @@ def top(
     from forecaster.report.progress import shown_progress
     from forecaster.report.recommendations import LiveTable
 
-    with settings_on(demo, config, prometheus, namespace, None) as (settings, begin):
+    with given.staged(None, demo=demo) as (settings, begin):
         limited, interval = narrowed(settings, workload), settings.cycle.interval
         behind = current() - instant(begin) if begin else settings.cycle.delay
         now = last_multiple(current() - behind, interval)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
 from functools import wraps
 from inspect import Parameter, Signature
@@ -65,6 +65,9 @@ Pattern = Annotated[
         metavar="NAMESPACE/NAME", help="Only these workloads, e.g. 'shop/*'.", autocompletion=workload_names
     ),
 ]
+Named = Annotated[
+    str, typer.Argument(metavar="NAMESPACE/NAME", help="The workload; or e.g. 'shop/*'.", autocompletion=workload_names)
+]
 Donors = Annotated[
     bool,
     typer.Option("--donors", help="Read all workloads, so that those under two days old can borrow forecasts."),
@@ -82,27 +85,7 @@ Context = Annotated[str, typer.Option("--context", metavar="NAME", help="In the 
 OutputForm = Annotated[Output, typer.Option("--output", "-o", help="Output format.")]
 
 
-@contextmanager
-def settings_on(
-    demo: bool,  # noqa: FBT001  the flag of a command line
-    config: Path | None,
-    prometheus: str | None,
-    namespace: str | None,
-    at: str | None,
-) -> Iterator[tuple[Settings, str | None]]:
-    """Return the settings and the instant; with `demo` those of the recorded load, served while the block lasts."""
-    if not demo:
-        yield settings_of(config, prometheus, namespace), at
-        return
-    from forecaster.app.demo import settings_for, staged
-
-    with staged() as stage:
-        stated = config is not None or namespace
-        settings = settings_of(config, stage.url, namespace) if stated else settings_for(stage.url)
-        yield settings, at or stage.begin.isoformat()
-
-
-def settings_of(config: Path | None, prometheus: str | None, namespace: str | None) -> Settings:
+def settings_of(config: Path | None, prometheus: str | None = None, namespace: str | None = None) -> Settings:
     """Settings of the file with the options over it."""
     from forecaster.config.settings import load
 
@@ -271,6 +254,48 @@ def finished(shown: ShownProgress) -> None:
 
 
 # Options in groups: a command takes a dataclass, and the command line has one option for each of its fields.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceOptions:
+    """A Prometheus, and the settings that it is put into."""
+
+    prometheus: PrometheusUrl = None
+    config: ConfigFile = None
+    namespace: Namespace = None
+
+    @property
+    def settings(self) -> Settings:
+        """Settings of the file with the options over it."""
+        return settings_of(self.config, self.prometheus, self.namespace)
+
+    @contextmanager
+    def staged(self, at: str | None, *, demo: bool) -> Iterator[tuple[Settings, str | None]]:
+        """Return the settings and the instant; with `demo` those of the recorded load, served while the block lasts."""
+        if not demo:
+            yield self.settings, at
+            return
+        from forecaster.app.demo import settings_for, staged
+
+        with staged() as stage:
+            stated = self.config is not None or self.namespace
+            settings = replace(self, prometheus=stage.url).settings if stated else settings_for(stage.url)
+            yield settings, at or stage.begin.isoformat()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoOptions(SourceOptions):
+    """A Prometheus at an instant, or the recorded load of the demo in its place."""
+
+    at: Instant = None
+    demo: Demo = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CycleOptions(DemoOptions):
+    """The source of one cycle, and whether donors are read."""
+
+    donors: Donors = False
 
 
 def grouped(command: Callable[..., None]) -> Callable[..., None]:

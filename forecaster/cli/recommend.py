@@ -10,21 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from forecaster.cli.options import (
-    ConfigFile,
-    Demo,
-    Donors,
-    Instant,
-    Namespace,
-    Pattern,
-    PrometheusUrl,
-    chosen,
-    existing_file,
-    finished,
-    grouped,
-    of_namespaces,
-    settings_of,
-)
+from forecaster.cli.options import CycleOptions, Pattern, chosen, existing_file, finished, grouped, of_namespaces
 from forecaster.cli.streams import tell
 from forecaster.report.formats import AdviceOutput
 
@@ -60,13 +46,10 @@ Paths = Annotated[
 Values = Annotated[list[Path] | None, existing_file("--values", "Values that Helm reads before --to.")]
 
 
-@dataclass(frozen=True, slots=True)
-class AdviceOptions:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdviceOptions(CycleOptions):
     """Selected workloads, their source, prices, and the terms of the admission proof."""
 
-    prometheus: PrometheusUrl = None
-    config: ConfigFile = None
-    namespace: Namespace = None
     workload: Pattern = "*"
     kind: Annotated[str | None, typer.Option("--kind", help="Only workloads of this kind.")] = None
     severity: Annotated[
@@ -101,9 +84,6 @@ class AdviceOptions:
     ] = False
     objects: Objects = None
     server_version: ServerVersion = None
-    demo: Demo = False
-    donors: Donors = False
-    at: Instant = None
 
 
 @grouped
@@ -132,7 +112,7 @@ def recommend(
 
     share = share_of(given.moved)
     check_written(output, to, paths, moved=share is not None)
-    settings = settings_of(given.config, given.prometheus, given.namespace)
+    settings = given.settings
     prices = prices_of(given.price_core_hour, given.price_gib_hour, settings.prices)
     earlier = previous_of(given.previous, settings if given.since_ledger else None)
     terms = ApplyTerms(given.in_place, given.accept_qos_change, given.static_cpu)

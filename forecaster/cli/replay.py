@@ -11,16 +11,7 @@ from typing import Annotated
 
 import typer
 
-from forecaster.cli.options import (
-    ConfigFile,
-    Namespace,
-    OutputForm,
-    Pattern,
-    PrometheusUrl,
-    existing_file,
-    finished,
-    grouped,
-)
+from forecaster.cli.options import OutputForm, Pattern, SourceOptions, existing_file, finished, grouped
 from forecaster.report.formats import Output
 
 Export = Annotated[Path | None, existing_file("--export", "A bundle of `forecaster export`, or CSV or Parquet.")]
@@ -79,13 +70,10 @@ GibHour = Annotated[
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReplayOptions:
+class ReplayOptions(SourceOptions):
     """Options that select the demand, the span of time, the autoscaler and the behaviour of the cluster around it."""
 
     workload: Pattern = "*"
-    prometheus: PrometheusUrl = None
-    config: ConfigFile = None
-    namespace: Namespace = None
     length: Length = "7d"
     until: Until = None
     start_up: StartUps = None

@@ -14,7 +14,7 @@ from forecaster import __version__
 from forecaster.app import traces
 from forecaster.app.clock import instant
 from forecaster.cli.hpa_inputs import amounts_of, specs_of
-from forecaster.cli.options import chosen, duration_of, narrowed, of_namespaces, settings_of
+from forecaster.cli.options import chosen, duration_of, narrowed, of_namespaces
 from forecaster.cli.replay import PricedOptions, ReplayOptions
 from forecaster.cli.streams import tell
 from forecaster.config.settings import Settings, parse
@@ -90,7 +90,7 @@ def _settings(options: ReplayOptions) -> Settings:
         ConfigError: the bundle has settings that are none, or a model that would be imported.
     """
     if options.config or not options.export or options.export.suffix != SUFFIX:
-        return settings_of(options.config, options.prometheus, options.namespace)
+        return options.settings
     stated, source = read_bundle(options.export).manifest.settings, str(options.export)
     forecast = stated.get("forecast")
     if isinstance(forecast, dict) and ":" in str(forecast.get("model")):

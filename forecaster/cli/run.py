@@ -12,10 +12,10 @@ from forecaster.cli.options import (
     ConfigFile,
     Context,
     Kubeconfig,
-    Namespace,
-    PrometheusUrl,
+    SourceOptions,
     api_client,
     given_of,
+    grouped,
     settings_of,
 )
 from forecaster.cli.streams import tell
@@ -23,7 +23,8 @@ from forecaster.cli.streams import tell
 OBJECTS_ARGUMENT = typer.Argument(metavar="NAMESPACE/NAME", help="Only these HPAs and workloads, e.g. 'shop/*'.")
 
 
-def run(prometheus: PrometheusUrl = None, config: ConfigFile = None, namespace: Namespace = None) -> None:
+@grouped
+def run(given: SourceOptions) -> None:
     """Run a cycle a minute and serve the results, until SIGTERM."""
     from functools import partial
 
@@ -32,9 +33,9 @@ def run(prometheus: PrometheusUrl = None, config: ConfigFile = None, namespace: 
     from forecaster.config.files import fingerprint
     from forecaster.config.text import origins_of
 
-    read = partial(settings_of, config, prometheus, namespace)
-    origins = partial(origins_of, config, given_of(prometheus, namespace))
-    code = serve(read(), files=SettingsFiles(partial(fingerprint, config), read, origins))
+    read = partial(settings_of, given.config, given.prometheus, given.namespace)
+    origins = partial(origins_of, given.config, given_of(given.prometheus, given.namespace))
+    code = serve(read(), files=SettingsFiles(partial(fingerprint, given.config), read, origins))
     if code:  # the last cycle goes on, in a thread for which the interpreter would wait
         sys.stdout.flush()
         sys.stderr.flush()
@@ -60,7 +61,7 @@ def release(
     from forecaster.app.effects import released_objects
 
     qualified = pattern if "/" in pattern else f"*/{pattern}"
-    settings = settings_of(config, None, None)
+    settings = settings_of(config)
     released = released_objects(
         api_client(kubeconfig or (None if context else settings.acting.kubeconfig), context),
         settings,
@@ -85,7 +86,7 @@ def resume(config: ConfigFile = None, kubeconfig: Kubeconfig = None, context: Co
     from forecaster.app.clock import current
     from forecaster.kube.lease import lease_path, resume_falling
 
-    acting = settings_of(config, None, None).acting
+    acting = settings_of(config).acting
     client = api_client(kubeconfig or (None if context else acting.kubeconfig), context)
     after = resume_falling(client, lease_path(*acting.lease.split("/")), current())
     tell(f"Lease {acting.lease}: what the brake held goes down now, within the limits of each cycle.")

@@ -44,7 +44,7 @@ def scheduler(config: ConfigFile = None, health: Health = "127.0.0.1:8790") -> N
 
 
 def _sharding(config: ConfigFile) -> ShardingSettings:
-    settings = settings_of(config, None, None).sharding
+    settings = settings_of(config).sharding
     if not settings.scheduler:
         raise typer.BadParameter("sharding.scheduler is empty: name its address in the settings", param_hint="--config")
     return settings

@@ -67,7 +67,7 @@ def move(
 
     if (target is None) == (target_file is None):
         raise typer.BadParameter("name the database to fill, with --to or --to-file")
-    old = source or database_address(settings_of(config, None, None).state)
+    old = source or database_address(settings_of(config).state)
     new = target or database_address(StateSettings(database_file=target_file))
     if old == new:
         raise typer.BadParameter("both databases are the same")
