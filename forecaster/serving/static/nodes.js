@@ -20,7 +20,7 @@ export async function renew() {
   if (found.at && found.at === ahead.at && byId("pools").hasChildNodes()) return;
   ahead = found;
   const pools = ahead.pools ?? [];
-  byId("nodes-said").textContent = pools.length ? `As ${instant(Date.parse(ahead.at))} UTC saw them; ${ahead.refused ? `as they are: ${ahead.refused}` : `sums at ${percent(ahead.quantile)} of the joint forecast of all workloads`}.` : `Nothing is known of nodes yet: ${ahead.refused ?? "no cycle has ended"}.`;
+  byId("nodes-said").textContent = pools.length ? `As ${instant(Date.parse(ahead.at))} UTC saw them; ${ahead.refused ? `as they are: ${ahead.refused}` : `sums at ${percent(ahead.quantile)} of the joint forecast of all workloads`}.` : `Nothing is known of nodes: ${ahead.refused ?? "no cycle has ended"}.`;
   byId("totals").hidden = !pools.length;
   totals(pools);
   byId("pools").replaceChildren(...pools.map(card));

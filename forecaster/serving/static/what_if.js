@@ -81,7 +81,7 @@ function sliders({ settings, sliders: ranges, leads }) {
   gate.addEventListener("change", () => set("gate", gate.checked, settings.gate));
   const reset = element("button", { type: "button", class: "action" }, "Reset");
   reset.addEventListener("click", () => { changes = {}; moved = performance.now(); byId("what-if-sliders").replaceChildren(); ask(); });
-  byId("what-if-sliders").replaceChildren(...rows, element("label", { class: "check" }, gate, "The forecast must earn its say (gate)"), reset);
+  byId("what-if-sliders").replaceChildren(...rows, element("label", { class: "check" }, gate, "The forecast must prove itself (gate)"), reset);
 }
 
 /** A slider over a range of values, or, without one, over the lead times there are. */
