@@ -150,7 +150,7 @@ class LatestCache:
         return [id_ for id_, row in self._row.items() if lately[row]]
 
     def over(self, latest: Latest) -> Latest:
-        """Return the latest values of history, replaced by those stored here where there are any."""
+        """Return the latest values of history, replaced by those stored here where these are no older."""
         if not self._row:
             return latest
         ids = tuple(self._row)
@@ -161,9 +161,9 @@ class LatestCache:
             at = rows_among(ids, row)
         merged = np.repeat(_NOTHING, len(row))
         merged[at] = self._latest
-        there = merged["at"] != NEVER
-        values = np.where(there, merged["value"], _longer(latest.values, len(new), np.nan))
-        silent = np.where(there, _silent(merged["at"], latest), _longer(latest.silent, len(new), latest.columns))
+        before, silent = _longer(latest.silent, len(new), latest.columns), _silent(merged["at"], latest)
+        values = np.where(silent <= before, merged["value"], _longer(latest.values, len(new), np.nan))
+        silent = np.minimum(silent, before)
         part_silent = _silent(merged["part_at"], latest)
         parts = Parts(merged["part"], part_silent, merged["code"], merged["actual"], merged["expected"])
         known = _longer(latest.known, len(new), 0)

@@ -173,6 +173,15 @@ class TestOnce:
         assert (web["name"], web["replicas"]["now"], web["replicas"]["recommended"]) == ("web", 4, 4)
         assert [signal["signal"] for signal in web["signals"]] == ["cpu"]
 
+    def test_takes_the_age_of_the_latest_sample_from_all_that_was_read(self, terminal: Terminal) -> None:
+        """Samples end at 12:29; the last part that was read has none in its last ten minutes."""
+        terminal.config.write_text(
+            f"{CONFIG.replace('1h', '3h') % terminal.config.parent}policy: {{max_sample_age: 20m}}"
+        )
+        web = json.loads(terminal.types("once", "-o", "json", at=(NOON + minutes(47)).isoformat()).out)
+        signal = web["recommendations"][-1]["signals"][0]
+        assert (signal["measured"], signal["measured_at"]) == (2.0, "2026-03-01T12:29:00Z")
+
     def test_prints_the_same_as_yaml(self, terminal: Terminal) -> None:
         in_json = json.loads(terminal.types("once", "-o", "json").out)
         in_yaml = yaml.safe_load(terminal.types("once", "-o", "yaml").out)
