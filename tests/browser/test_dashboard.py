@@ -349,14 +349,20 @@ def test_the_ticks_of_an_axis_are_round_and_of_one_scale(browser: Any, few: str)
     assert millicores == ["0", "200m", "400m", "600m"]
 
 
-def test_every_stepped_series_has_its_swatch_in_the_legend(browser: Any, few: str) -> None:
+LINE = """mark => {
+  const line = getComputedStyle(mark);
+  return [mark.offsetWidth, line.borderTopWidth, line.borderTopColor, line.borderTopStyle];
+}"""
+
+
+def test_every_stepped_series_has_its_line_in_the_legend_dashed_where_it_is_dashed(browser: Any, few: str) -> None:
     with opened(browser, few, evaluates=True) as page:
         page.goto(few + PAGES[1])
         page.wait_for_selector("#replicas .legend .mark.step")
-        for swatch in page.locator("#replicas .legend .mark.step").all():
-            box, colour = swatch.bounding_box(), swatch.evaluate("one => getComputedStyle(one).backgroundColor")
-            assert min(box["width"], box["height"]) >= 2
-            assert colour not in {"rgba(0, 0, 0, 0)", "transparent"}
+        marks = page.locator("#replicas .legend .mark.step").all()
+        lines = [mark.evaluate(LINE) for mark in marks]
+    assert all(length >= 10 and width != "0px" and colour != "rgba(0, 0, 0, 0)" for length, width, colour, _ in lines)
+    assert {style for *_, style in lines} == {"dashed", "solid"}
 
 
 def test_what_was_not_measured_is_shaded_and_named(browser: Any, tmp_path: Path) -> None:
