@@ -312,7 +312,7 @@ def grouped(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def called(**given: object) -> None:
-        command(group(**{name: given.pop(name) for name in names}), **given)
+        command(group(**{name: given.pop(name) for name in names if name in given}), **given)
 
     called.__signature__ = Signature([*spelled, *own])  # type: ignore[attr-defined]  # what inspect, and so typer, reads
     called.__annotations__ = {parameter.name: parameter.annotation for parameter in (*spelled, *own)}

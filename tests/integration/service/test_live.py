@@ -208,7 +208,7 @@ def test_explain_says_which_source_told_what(
     file = tmp_path / "settings.yaml"
     with recorded_cluster([workload("web")]) as cluster:
         file.write_text(json.dumps({"kubernetes": {"kubeconfig": str(server.kubeconfig)}}))
-        explain("shop/web", prometheus=cluster.url, config=file, at=NOON.isoformat())
+        explain(workload="shop/web", prometheus=cluster.url, config=file, at=NOON.isoformat())
     assert "Count, HPA and requests are those of kube-state-metrics" in capsys.readouterr().out
 
 
@@ -227,7 +227,7 @@ def test_of_two_hpas_on_one_workload_explain_and_the_api_say_the_same(
         lines = asyncio.run(RowExplanations(str(facts.path)).lines(table, table.entries[0]))
         facts.close()
         capsys.readouterr()
-        explain("shop/web", prometheus=cluster.url, config=file)
+        explain(workload="shop/web", prometheus=cluster.url, config=file)
     sentence = "  HPAs copy, web all scale it: Kubernetes follows none of them until only one does."
     assert sentence in lines
     assert sentence in capsys.readouterr().out.splitlines()
