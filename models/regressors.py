@@ -40,7 +40,7 @@ class Regressors:
 
     @classmethod
     def of(cls, panel: Panel, lags: int, horizon: int) -> Regressors:
-        """The week is used by panels that hold eight days."""
+        """Return the columns for a panel; the week is a season where it holds eight days."""
         day = panel.bins(DAY)
         seasons = (day, 7 * day) if panel.length >= 8 * day + horizon + lags else (day,)
         recent = tuple(-i for i in range(lags))
@@ -74,7 +74,7 @@ class Regressors:
 
     @property
     def count(self) -> int:
-        """Number of columns."""
+        """Number of columns of the regression."""
         return len(self.offsets) + 3
 
     def origins(self, horizon: int) -> npt.NDArray[np.intp]:
@@ -106,7 +106,7 @@ class Regressors:
         return np.concatenate([values[:, end - 1 + np.asarray(self.offsets)], *recent], axis=1)
 
     def unit(self, values: Floats) -> Unit:
-        """Centre and spread of gapless values over the latest week."""
+        """Return the centre and spread of gapless values over the latest week."""
         week = values[:, -7 * self.day :].astype(np.float64)
         centre, scale = week.mean(axis=1), week.std(axis=1)
         return Unit(centre, np.where(scale > 1e-9 * np.abs(centre), scale, np.maximum(np.abs(centre), 1e-300)))
@@ -139,7 +139,7 @@ class Unit(NamedTuple):
         return scaled
 
     def restored(self, standardised: Floats) -> Floats:
-        """Back in the unit of the panel."""
+        """Convert standardised values to the unit of the panel."""
         return np.asarray(standardised * self._over(self.scale, standardised) + self._over(self.centre, standardised))
 
     def of(self, rows: slice | npt.NDArray[np.intp]) -> Unit:

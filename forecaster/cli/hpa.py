@@ -190,7 +190,7 @@ def _next_pass(spec: HpaSpec, observation: Observation, now: datetime, controlle
 
 
 class ConditionView(msgspec.Struct, frozen=True, gc=False):
-    """One condition in the HPA's status."""
+    """One condition of the HPA's status, as printed."""
 
     type: str
     status: str
@@ -212,13 +212,13 @@ class PassView(msgspec.Struct, frozen=True, rename={"number": "pass"}):
 
 
 class SimulationView(msgspec.Struct, frozen=True):
-    """The passes in their order."""
+    """Simulated passes, in their order."""
 
     passes: list[PassView]
 
 
 def print_passes(steps: Iterable[SimulatedPass], output: Output) -> None:
-    """A line a pass, `-` where a pass did not get that far."""
+    """Print a table row for each pass, with `-` where a pass did not get that far."""
     from forecaster.report.printed import print_listing
 
     passes = [_pass_view(number, step) for number, step in enumerate(steps, start=1)]

@@ -195,9 +195,9 @@ OF_A_KIND = ("_type", "_parsing", "_from_float", "missing")
 TIMEDELTA = re.compile(r"datetime\.timedelta\(((?:\w+=-?\d+(?:, )?)*)0?\)")
 QUOTED = re.compile(r"'([^']*)'")
 PERCENT, MIN_PERCENT = 100, 10
-"""Smaller numbers may be meant otherwise."""
+"""Smallest number that is taken for percent: smaller ones may be meant otherwise."""
 INPUT_SHOWN_MAX = 40
-"""Characters of a value that are repeated."""
+"""Most characters of a value that a message repeats."""
 
 
 def sentences(error: ValidationError) -> Iterator[str]:
@@ -241,7 +241,7 @@ def _duration(written: re.Match[str]) -> str:
 
 
 def _as_ratio(value: object, context: Mapping[str, Any]) -> str:
-    """The ratio where percent were stated."""
+    """Return the ratio that a number of percent stands for."""
     most = context.get("le", context.get("lt"))
     try:
         percent = float(value)  # type: ignore[arg-type]  # what is no number is not one here either

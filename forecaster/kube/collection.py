@@ -47,7 +47,7 @@ class Collection(Generic[T]):
 
 
 class ListMeta(Wire, frozen=True):
-    """Continuation of a page."""
+    """Metadata of a page: version, and token of the next page."""
 
     resource_version: str = ""
     more: str = msgspec.field(default="", name="continue")
@@ -55,14 +55,14 @@ class ListMeta(Wire, frozen=True):
 
 
 class ObjectPage(msgspec.Struct, Generic[T], frozen=True):
-    """A page of a list."""
+    """One page of a list of objects."""
 
     metadata: ListMeta
     items: list[T] | None = None
 
 
 class WatchEvent(msgspec.Struct, frozen=True):
-    """A line of a watch."""
+    """Change of one object, as a line of a watch states it."""
 
     type: str
     object: msgspec.Raw
@@ -158,11 +158,11 @@ class Progress(Generic[T]):
             raise ApiError(f"{self.collection.path}: an event is not understood ({error})", HTTPStatus.GONE) from error
 
     def restart(self) -> None:
-        """Begin the list anew."""
+        """Start the list from its first page."""
         self.version = self._more = ""
 
     def smaller(self) -> None:
-        """Ask for half as many objects at once."""
+        """Halve the number of objects per page."""
         self.page = max(1, self.page // 2)
 
     def _page(self, body: bytes) -> ObjectPage[T]:

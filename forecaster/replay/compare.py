@@ -55,7 +55,7 @@ class ReplayScope(NamedTuple):
 
 
 class Point(NamedTuple):
-    """Position of a run: strategy, setting and workload."""
+    """Key of a run: strategy, setting and workload."""
 
     series: int
     strategy: str
@@ -180,7 +180,7 @@ class StrategyForecasts:
         return self._behind_gates(strategy, key) if strategy.gated else self._made[key]
 
     def acting(self, strategy: Strategy, series: int) -> NDArray[np.bool_] | None:
-        """[minute] whether the gate lets this strategy's forecast have its say; None where it is not gated."""
+        """Return [minute] whether the gate lets this strategy's forecast act; None if the strategy is not gated."""
         return acting_of(self.stood[series], self._scope.measurements.minutes) if strategy.gated else None
 
     def _behind_gates(self, strategy: Strategy, key: tuple[str, PeakSpan]) -> ReplayForecasts:
@@ -208,7 +208,7 @@ class StrategyForecasts:
 
 
 def signals_of(scope: ReplayScope) -> list[Signal]:
-    """The signals of all targets."""
+    """Return the signals that any target reads."""
     return sorted({target.signal for setup in scope.setups.values() for target in setup.targets})
 
 

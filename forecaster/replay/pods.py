@@ -20,13 +20,13 @@ class Pods:
     def __init__(self, ready: Counts, draws: Draws | StartUps) -> None:
         self.ready = ready
         self.desired = ready.copy()
-        """Pods that cost money, and the `spec.replicas` that an HPA reads."""
+        """Requested pods [row]: they cost money, and are the `spec.replicas` that an HPA reads."""
         self._draws, self._slots = draws, draws.longest + 1
         self._starting = np.zeros((self._slots, len(ready)), np.int64)
         self._due = np.zeros((self._slots, len(ready)), np.int64)
 
     def arrive(self, sync: int) -> None:
-        """Pods that serve from this sync on."""
+        """Make the pods ready that serve from this sync on."""
         if self._draws.same is not None:
             slot = (sync - self._draws.same) % self._slots
             self.ready = self.ready + self._starting[slot]
@@ -71,7 +71,7 @@ class Draws:
 
     @property
     def longest(self) -> int:
-        """The slowest."""
+        """Longest start-up time, in syncs."""
         return int(self._syncs.max())
 
     @property
@@ -105,6 +105,6 @@ class StartUps:
         self.longest = int(syncs.max(initial=0))
 
     def at(self, now: datetime | None) -> Counts:
-        """[row] whatever the instant."""
+        """Return the number of syncs [row] that holds at any instant."""
         del now
         return self._syncs

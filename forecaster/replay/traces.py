@@ -45,12 +45,12 @@ class Traces:
 
     @property
     def minutes(self) -> int:
-        """Length of the grid."""
+        """Number of minutes in the grid."""
         return next((int(values.shape[1]) for values in self.values.values()), 0)
 
     @property
     def end(self) -> datetime:
-        """The last instant of the grid."""
+        """Instant at which the last minute ends."""
         return self.start + (self.minutes - 1) * MINUTE
 
     def of(self, signal: str) -> NDArray[np.float64]:
@@ -63,7 +63,7 @@ class Traces:
         return (at - self.start) // MINUTE
 
     def take(self, rows: Sequence[int]) -> Traces:
-        """Some of the workloads."""
+        """Return the traces of some workloads, by their rows."""
         places = list(rows)
         values = {signal: values[places] for signal, values in self.values.items()}
         return Traces(tuple(self.workloads[i] for i in places), self.start, values, self.origin)
@@ -91,9 +91,9 @@ class LatestValues(NamedTuple):
     values: NDArray[np.float64]
     """The latest value of the last hours, NaN where there is none."""
     age: NDArray[np.int32]
-    """Age in minutes."""
+    """Age of the latest value, in minutes."""
     known: NDArray[np.int32]
-    """Minutes of the last hours that have a value."""
+    """Number of minutes of the last hours that have a value."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -104,12 +104,12 @@ class Measurements:
     begin: datetime
     minutes: int
     latest: Mapping[str, LatestValues]
-    """Latest values by signal, of those that were recorded."""
+    """Latest values of each recorded signal."""
     zones: Mapping[WorkloadId, str] = field(default_factory=dict)
-    """Time zones of the workloads that have another one than UTC."""
+    """Time zones of the workloads that do not live by UTC."""
 
     def instant(self, minute: int) -> datetime:
-        """The beginning of a minute, at which is decided."""
+        """Instant of the decision of a minute: its beginning."""
         return self.begin + minute * MINUTE
 
     def past(self, signal: str, first: int, count: int, series: Counts | slice = ALL_MINUTES) -> Floats:
@@ -118,7 +118,7 @@ class Measurements:
         return np.ascontiguousarray(columns[series].T)
 
     def of(self, signal: str, first: int, series: int) -> Floats:
-        """[minute] of one series as `past` has it, from the minute `first` on; no other series is read."""
+        """Return the values [minute] of one series from the minute `first` on, as `past` does for all series."""
         return self.past(signal, first, self.minutes, slice(series, series + 1))[:, 0]
 
 
@@ -147,7 +147,7 @@ def _latest(traces: Traces, signal: Signal, begin: datetime, minutes: int) -> La
 
 
 def _columns(values: Floats, first: int, count: int) -> Floats:
-    """[series, count] from column `first` on; NaN outside of the grid."""
+    """Return `count` columns from `first` on, [series, count]; NaN outside of the grid."""
     before, after = max(0, -first), max(0, first + count - values.shape[1])
     inside = values[:, max(0, first) : max(0, first + count)]
     if not before and not after:

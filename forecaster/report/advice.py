@@ -47,7 +47,7 @@ SEVERITY_STYLES = {
 }
 SAME = "="
 NEVER_DAYS = 100_000
-"""Days between two OOM kills from which on none is expected."""
+"""Days between two expected OOM kills above which a cell says `none`."""
 
 
 def print_advice(
@@ -118,7 +118,7 @@ def columns_of(advices: Sequence[Advice], prices: Prices | None) -> list[Printed
 
 
 def _sizes(advices: Sequence[Advice], kind: str, rank: int) -> list[PrintedColumn]:
-    """CPU and memory of one pod, now and recommended."""
+    """Return the cells with CPU and memory of one pod, now and recommended."""
     return [
         PrintedColumn(
             f"{name.upper()} {kind.upper()}", [_size(advice, name, kind) for advice in advices], rank=rank, right=True
@@ -211,7 +211,7 @@ def _pair(resources: Resources, name: str) -> str:
 
 
 def spoken(name: str, value: float | None) -> str:
-    """Cores or bytes as a manifest writes them; memory to a whole MiB."""
+    """Format cores or bytes as in a manifest; memory in whole MiB."""
     if value is None:
         return UNKNOWN_AMOUNT
     return text_of(milli_of(name, whole_mebibytes(value) if name == MEMORY_RESOURCE else value), name)
@@ -222,7 +222,7 @@ def _in(prices: Prices | None) -> str:
 
 
 def in_currency(prices: Prices | None) -> str:
-    """Return the currency, to stand behind a word."""
+    """Return the words that name the currency, to stand behind an amount's label."""
     return _in(prices) or ", in the currency of the prices"
 
 
@@ -232,7 +232,7 @@ def _cost(advice: Advice, prices: Prices) -> str:
 
 
 def cost_change(now: float | None, recommended: float | None) -> str:
-    """Money of a month now and as recommended."""
+    """Format the cost of a month, now and as recommended."""
     return change(*(UNKNOWN_AMOUNT if value is None else f"{value:,.2f}" for value in (now, recommended)))
 
 

@@ -76,7 +76,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
             raise Denied("; ".join(filter(None, (str(error), self._permission)))) from error
 
     def where(self, name: str) -> str:
-        """Name a query and the address in a message."""
+        """Return the name of a query and the address, for messages."""
         return f"query {name!r} to {self._address}"
 
     def status(self, topic: str) -> dict[str, str]:
@@ -194,7 +194,7 @@ def anonymous(request: PreparedRequest) -> PreparedRequest:
 
 
 def identity(settings: PrometheusSettings) -> Callable[[PreparedRequest], PreparedRequest]:
-    """The authentication that the settings ask for."""
+    """Return the authentication that the settings ask for."""
     if settings.identity:
         return cloud_identity(settings.identity, settings.url)
     if settings.bearer_token_file:

@@ -77,11 +77,11 @@ class LiveWorkload(msgspec.Struct, frozen=True):
     resources: Resources
     """Resources of one pod by the template, summed."""
     version: str
-    """resourceVersion."""
+    """resourceVersion of the workload."""
     annotations: Mapping[str, str] = NO_TEXTS
     """Annotations of ours."""
     labels: Mapping[str, str] = NO_TEXTS
-    """All but ours, which are marks of writes."""
+    """Labels without ours, which mark writes."""
     image: str = ""
     """Images of its app containers by the template, without tags."""
     revision: str = ""
@@ -98,7 +98,7 @@ class LiveHpa(msgspec.Struct, frozen=True):
     current: int
     desired: int
     written: int
-    """Tells one text of a specification from others."""
+    """Hash that distinguishes texts of the specification."""
 
     @property
     def scaled(self) -> WorkloadId:
@@ -117,7 +117,7 @@ class Misread(NamedTuple):
 
 
 class LivePod(msgspec.Struct, frozen=True, gc=False, array_like=True):
-    """A pod that lives. Instants are seconds since 1970, 0 where it has not come so far."""
+    """A living pod. Instants are seconds since 1970, 0 for stages that it has not reached."""
 
     owner: WorkloadId
     """The controller: of a Deployment's pod its ReplicaSet."""
@@ -129,7 +129,7 @@ class LivePod(msgspec.Struct, frozen=True, gc=False, array_like=True):
     node: str
     resources: Resources
     unready: float = 0.0
-    """Since when it is not ready again; 0 where it is, or never was."""
+    """Instant since which the pod is not ready again; 0 if it is ready, or never was."""
     restarts: int = 0
     """Restarts of all containers."""
     restarted: float = 0.0
@@ -233,7 +233,7 @@ def start_up(pod: LivePod) -> timedelta:
 
 
 def owner_of_object(replica_set: MetadataOnly) -> WorkloadId:
-    """The controller of a ReplicaSet; itself where it has none."""
+    """Return the controller of a ReplicaSet, or the ReplicaSet itself if it has none."""
     meta, owner = replica_set.metadata, replica_set.metadata.controller()
     return workload_id(meta.namespace, *(("ReplicaSet", meta.name) if owner is None else (owner.kind, owner.name)))
 
@@ -275,7 +275,7 @@ def _image(spec: PodSpec) -> str:
 
 
 def _repository(image: str) -> str:
-    """The part before `@digest` and `:tag`; the port of a registry stays.
+    """Return the part before `@digest` and `:tag`; the port of a registry stays.
 
     >>> _repository("registry:5000/shop/web:1.2@sha256:abc"), _repository("web")
     ('registry:5000/shop/web', 'web')
@@ -285,7 +285,7 @@ def _repository(image: str) -> str:
 
 
 def _labels(labels: Mapping[str, str]) -> Mapping[str, str]:
-    """Keys and values that many workloads share are the same objects."""
+    """Return labels whose keys and values are shared objects, as many workloads have the same ones."""
     return {
         _text(key): _text(text) for key, text in labels.items() if not key.startswith(ANNOTATION_PREFIX)
     } or NO_TEXTS

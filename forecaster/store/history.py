@@ -44,7 +44,7 @@ class Rings:
 
     @classmethod
     def empty(cls, settings: HistorySettings, now: datetime) -> Rings:
-        """Rings that end at `now` and hold nothing."""
+        """Return empty rings that end at `now`."""
         return cls(
             HistoryRing(step=MINUTE, columns=settings.minutes_kept // MINUTE, latest=now),
             HistoryRing(step=FIVE_MINUTES, columns=settings.weeks_kept // FIVE_MINUTES, latest=now),
@@ -65,7 +65,7 @@ class HistoryStore:
         self.settings = settings
         self._measured = tuple(signals)
         self.signals = tuple(signal for signal in self._measured if signal != PODS)
-        """The kinds of demand that are kept, without the pods."""
+        """Kinds of demand that are stored, without the number of pods."""
         self.rings: dict[str, Rings] = {signal: Rings.empty(settings, now) for signal in self._measured}
 
     def gaps(self, now: datetime) -> list[Gap]:
@@ -94,7 +94,7 @@ class HistoryStore:
         return (rings.minutes if step == MINUTE else rings.weeks).window()
 
     def missing(self, signal: Signal) -> int:
-        """Number of instants of a signal without an answer as of the last `gaps`: the rest of the back-fill."""
+        """Return the number of instants that the back-fill of a signal still has to read, as of the last `gaps`."""
         return sum(gap.columns for gap in self._missing([signal]))
 
     def ask_again(self, signal: str, without: Collection[WorkloadId]) -> None:
@@ -104,7 +104,7 @@ class HistoryStore:
         rings.weeks.ask_again(without)
 
     def forget(self) -> int:
-        """Drop the workloads without a sample for `forget_after`; how many rows that were."""
+        """Drop the workloads without a sample for `forget_after`; return their number."""
         pairs, longest = self.rings.values(), self.settings.forget_after
         minutes = sum(rings.minutes.forget(rings.minutes.oldest) for rings in pairs)
         return minutes + sum(rings.weeks.forget(rings.weeks.latest - longest) for rings in pairs)

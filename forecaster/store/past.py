@@ -56,7 +56,7 @@ def decision_row(recommendation: Recommendation) -> DecisionRow:
 
 
 def changed(before: DecisionRow | None, after: DecisionRow) -> bool:
-    """Is this another decision? Amounts may drift by less than `CHANGE`."""
+    """Whether a decision differs from the last one kept; amounts may drift by less than `CHANGE`."""
     if before == after:
         return False
     if before is None or _exact(before) != _exact(after):
@@ -80,9 +80,9 @@ def _near(before: float | None, after: float | None) -> bool:
 
 IDENTITY_COLUMNS = tuple(workloads.c[name] for name in WorkloadId._fields)
 BUCKET = timedelta(hours=6)
-"""Length of the periods whose scores fade alike."""
+"""Length of the periods whose scores get one weight."""
 SCORES_BACK = timedelta(days=7)
-"""Beyond, with a half-life of a day, less than a hundredth is left."""
+"""Oldest scores that are read: older ones would count less than a hundredth, with a half-life of a day."""
 
 
 class PastDecision(NamedTuple):

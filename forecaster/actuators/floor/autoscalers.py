@@ -27,7 +27,7 @@ EXPIRES = "forecaster.dev/floor-expires"
 BACK_OFF = "forecaster.dev/floor-backed-off-until"
 MODE = "forecaster.dev/mode"
 MODES: tuple[Mode, ...] = ("observe", "publish", "floor")
-"""That a workload with an HPA may have: in mode scale it has none."""
+"""Modes that an HPA may be annotated with: in mode scale a workload has no HPA."""
 PAGE = 500
 """HPAs in one answer: about 2 MB, of 8 that an answer may have."""
 AUTOSCALERS = "/apis/autoscaling/v2/horizontalpodautoscalers"
@@ -155,7 +155,7 @@ def path_of(hpa: LiveAutoscaler) -> str:
 
 
 def listed_autoscaler(hpa: HorizontalPodAutoscaler) -> LiveAutoscaler:
-    """An HPA of a list."""
+    """Reduce one HPA of a list."""
     meta, spec = hpa.metadata, decoder_of(HpaSpecFields).decode(hpa.spec)
     target = scaled_workload(meta.namespace, spec.scale_target_ref.kind, spec.scale_target_ref.name)
     bounds, scale_up = ReplicaBounds(spec.min_replicas, spec.max_replicas), (spec.behavior or {}).get("scaleUp") or {}

@@ -35,11 +35,11 @@ class ApplyTerms:
     """The way of applying sizes: a choice, and not a fact of the cluster."""
 
     in_place: bool = False
-    """Resize running pods, instead of rolling out a new template."""
+    """Whether running pods are resized, instead of rolling out a new template."""
     accepts_qos_change: bool = False
-    """Another QoS class is fine; in place it never is."""
+    """Whether another QoS class is accepted; a resize in place never changes it."""
     static_cpu: bool = False
-    """The kubelet gives whole CPUs away for good, to containers of Guaranteed pods."""
+    """Whether kubelets run the static CPU manager, which reserves whole CPUs for containers of Guaranteed pods."""
 
 
 ROLLED_OUT = ApplyTerms()
@@ -130,7 +130,7 @@ def _sum(name: str, blocks: Sequence[Requirements], *, of_limits: bool = False) 
 
 
 def _kept_to(now: Requirements, size: Requirements) -> Requirements:
-    """The part of a size that is stated now."""
+    """Return the part of a size whose amounts are stated now."""
     requests, limits = (
         {name: milli for name, milli in new.items() if name in old}
         for new, old in ((size.requests, now.requests), (size.limits, now.limits))
