@@ -202,12 +202,12 @@ def recorded_changes(
     """Return the recorded changes of decisions; none without a ledger, nor, with a word on it, if it is unreadable."""
     from forecaster.errors import StoreError
 
-    if not (state.database or state.database_file or (state.directory / "ledger.sqlite").exists()):
-        return {}
     try:
+        if not (state.database or state.database_file or (state.directory / "ledger.sqlite").exists()):
+            return {}
         with closing(recorded_ledger(state)) as ledger:
             return ledger.changes_of(ids, since)
-    except StoreError as error:
+    except (StoreError, OSError) as error:
         tell(f"! the recorded decisions are left out: {error}")
         return {}
 

@@ -102,10 +102,12 @@ def check_writable(*paths: Path | None) -> None:
         if str(path) == "-":
             raise StoreError("-: standard output is printed with -o json; --json and --html name files")
         folder = path.parent
-        if not folder.is_dir():
-            raise StoreError(f"{path}: there is no folder {folder}; {OUTPUT_REMEDY}")
-        if not os.access(path if path.exists() else folder, os.W_OK):
-            raise StoreError(f"{path}: may not be written; {OUTPUT_REMEDY}")
+        with suppress(OSError):  # of a folder that may not be looked into, or a name that is too long
+            if not folder.is_dir():
+                raise StoreError(f"{path}: there is no folder {folder}; {OUTPUT_REMEDY}")
+            if os.access(path if path.exists() else folder, os.W_OK):
+                continue
+        raise StoreError(f"{path}: may not be written; {OUTPUT_REMEDY}")
 
 
 def write_file(path: Path, text: str) -> None:

@@ -233,8 +233,9 @@ class Database:
     def _version(self) -> int:
         """Return the version of the tables, 0 without tables; SQLite would create a file that is only to be read."""
         file = self._url.get_backend_name() == "sqlite" and self._url.database
-        if self._only_read and file and not Path(file).exists():
-            return 0
+        with suppress(OSError):  # SQLite says why
+            if self._only_read and file and not Path(file).exists():
+                return 0
         with self._engine.begin() as connection:
             return version_of(connection)
 

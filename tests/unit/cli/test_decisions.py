@@ -88,6 +88,14 @@ def test_where_nothing_was_recorded_nothing_is_made(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [file]
 
 
+def test_a_file_that_cannot_be_looked_at_is_an_error_with_its_remedy(tmp_path: Path) -> None:
+    file = tmp_path / "settings.yaml"
+    file.write_text(f"state: {{directory: {tmp_path / ('n' * 300)}}}")
+    error = history(file).exception
+    assert isinstance(error, StoreError)
+    assert "unable to open database file" in str(error)
+
+
 def test_a_service_that_has_decided_nothing_yet_is_no_missing_workload(tmp_path: Path) -> None:
     SqlLedger(f"sqlite:///{tmp_path / 'ledger.sqlite'}", keep=timedelta(days=1)).latest()
     file = tmp_path / "settings.yaml"

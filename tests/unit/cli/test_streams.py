@@ -50,7 +50,7 @@ def test_a_reader_that_leaves_ends_the_command_quietly() -> None:
     assert (done.returncode, done.stderr) == (128 + signal.SIGPIPE, "")
 
 
-@pytest.mark.parametrize("name", ["missing/replay.html", "file/replay.html"])
+@pytest.mark.parametrize("name", ["missing/replay.html", "file/replay.html", "n" * 300])
 def test_a_file_that_cannot_be_written_is_reported_before_the_work(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").touch()
     done = subprocess.run(
