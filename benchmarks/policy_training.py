@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from forecaster.horizontal.numbers import Floats
+    from forecaster.horizontal.columns import Floats
     from forecaster.replay.account import Run
     from forecaster.replay.learned import Choices, LearnedKind, Situation
     from forecaster.replay.traces import Measurements

@@ -23,8 +23,8 @@ from forecaster.domain.signal import PODS, Signal
 from forecaster.domain.window import FIVE_MINUTES, HOUR, MINUTE, last_multiple
 from forecaster.forecasting.cleaning import ShardHistory, masks_of
 from forecaster.forecasting.forecaster import PeakSpan
+from forecaster.horizontal.columns import Floats
 from forecaster.horizontal.lead_time import lead_time
-from forecaster.horizontal.numbers import Floats
 from forecaster.replay.account import RunResult
 from forecaster.replay.forecasts import ForecastRequest, ServiceHistory, forecast_minutes
 from forecaster.replay.strategies import perfect

@@ -28,8 +28,8 @@ from forecaster.domain.window import MINUTE, Window
 from forecaster.domain.workload import Workload, WorkloadId
 from forecaster.errors import unexpected
 from forecaster.forecasting.peaks import LEVELS, MEDIAN, PeakForecasts, at_quantile
+from forecaster.horizontal.columns import Counts
 from forecaster.horizontal.gate_states import FORECASTERS, Gate, Gates
-from forecaster.horizontal.numbers import Counts
 from forecaster.ports import Histories
 from forecaster.replay.judging import Case, PastDemand, Unjudged, cases_of, judged_gates
 

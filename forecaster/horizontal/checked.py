@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from forecaster.horizontal.columns import Codes, Counts, Flags, Floats
 from forecaster.horizontal.inputs import Inputs, PolicyColumns, Rules, TargetColumns
-from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
 from forecaster.horizontal.row import (
     EVENT,
     IMPOSSIBLE,

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from forecaster.horizontal.checked import Checked
+    from forecaster.horizontal.columns import Counts, Floats
     from forecaster.horizontal.decide import Desired
-    from forecaster.horizontal.numbers import Counts, Floats
     from forecaster.horizontal.row import DecidedRow
     from forecaster.horizontal.state import Ring, State
 else:

@@ -11,8 +11,8 @@ import numpy as np
 from forecaster.domain.decision import Reason
 from forecaster.horizontal.checked import Checked, check
 from forecaster.horizontal.clamps import RECOMMENDATION, ClampContext, clamped, clamped_for_hpa
+from forecaster.horizontal.columns import Codes, Counts, Flags
 from forecaster.horizontal.inputs import Inputs
-from forecaster.horizontal.numbers import Codes, Counts, Flags
 from forecaster.horizontal.proposals import Proposals, combined, proposals_of
 from forecaster.horizontal.row import INCOMPLETE, REASONS, STALE, UNKNOWN
 from forecaster.horizontal.state import State, observed

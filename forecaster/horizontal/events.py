@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from forecaster.domain.event import ScheduledEvent
-from forecaster.horizontal.numbers import Counts, Flags, Floats
+from forecaster.horizontal.columns import Counts, Flags, Floats
 from forecaster.hpa.numbers import MAX_INT32
 
 

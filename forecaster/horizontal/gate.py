@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from forecaster.horizontal.columns import Codes, Counts, Flags, Floats
 from forecaster.horizontal.gate_states import (
     ACTING,
     DEMOTED,
@@ -25,7 +26,6 @@ from forecaster.horizontal.gate_states import (
     TRIAL,
     Gates,
 )
-from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
 
 BETTER, WORSE = 0.97, 1.0
 """Promoted below this share of the shortage with measured demand alone; demoted from the second share on."""

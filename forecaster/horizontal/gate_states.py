@@ -11,8 +11,7 @@ import numpy as np
 
 from forecaster.domain.decision import ForecastState
 from forecaster.domain.policy import Policy
-from forecaster.horizontal.columns import Table, column
-from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
+from forecaster.horizontal.columns import Codes, Counts, Flags, Floats, Table, column
 
 
 class GateState(StrEnum):

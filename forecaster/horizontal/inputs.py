@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forecaster.domain.policy_numbers import policy_numbers, stated_numbers
-from forecaster.horizontal.numbers import Band, Codes, Counts, Flags, Floats
+from forecaster.horizontal.columns import Band, Codes, Counts, Flags, Floats
 from forecaster.horizontal.row import FIRST_NUMBER, LARGEST
 from forecaster.hpa.numbers import MAX_INT32
 

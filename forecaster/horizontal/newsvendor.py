@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from forecaster.demand.censored import AT_CAPACITY
-from forecaster.horizontal.numbers import Counts, Flags, Floats
+from forecaster.horizontal.columns import Counts, Flags, Floats
 from forecaster.hpa.numbers import MAX_INT32
 
 REACH = 1.25

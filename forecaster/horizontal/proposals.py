@@ -15,9 +15,9 @@ import numpy as np
 
 from forecaster.demand.censored import BEYOND
 from forecaster.horizontal.checked import Checked
+from forecaster.horizontal.columns import Band, Counts, Flags, Floats, ceil_counts, millis, truncated
 from forecaster.horizontal.inputs import Kind
 from forecaster.horizontal.newsvendor import cut_off, newsvendor_replicas
-from forecaster.horizontal.numbers import Band, Counts, Flags, Floats, ceil_counts, millis, truncated
 from forecaster.horizontal.row import UNKNOWN
 from forecaster.hpa.numbers import MAX_INT32, MIN_INT32
 

@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forecaster.horizontal.checked import Checked
-from forecaster.horizontal.columns import SIGNAL, Array, Table, column, put, taken
+from forecaster.horizontal.columns import SIGNAL, Array, Codes, Counts, Flags, Floats, Table, column, put, taken
 from forecaster.horizontal.inputs import Inputs
-from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
 from forecaster.horizontal.row import BACK, GONE, KNOWN, LARGEST, NONE, SILENCE, UNKNOWN
 
 

@@ -14,9 +14,9 @@ import numpy as np
 from forecaster.domain.policy import HorizontalPolicy
 from forecaster.domain.policy_numbers import as_number, policy_numbers, stated_numbers
 from forecaster.domain.workload import Workload
+from forecaster.horizontal.columns import Counts, Floats
 from forecaster.horizontal.inputs import USUAL, PolicyColumns, Rules, TargetColumns
 from forecaster.horizontal.lead_time import lead_time
-from forecaster.horizontal.numbers import Counts, Floats
 from forecaster.horizontal.targets import PodTarget, UtilizationTarget, full_pod, kind_of, targets_of, usable
 from forecaster.hpa.numbers import MAX_INT32, milli
 

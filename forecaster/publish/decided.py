@@ -17,9 +17,8 @@ from forecaster.domain.policy import Policy
 from forecaster.domain.workload import Workload
 from forecaster.errors import unexpected
 from forecaster.horizontal.clamps import CLAMPS
-from forecaster.horizontal.columns import Names
+from forecaster.horizontal.columns import Counts, Floats, Names
 from forecaster.horizontal.decide import Decisions
-from forecaster.horizontal.numbers import Counts, Floats
 from forecaster.horizontal.record import unread_row
 from forecaster.horizontal.row import INCOMPLETE, KNOWN, REASONS, SCALED
 from forecaster.horizontal.sentences import SPARE, recommendation, scale_sentence

@@ -24,8 +24,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forecaster.domain.decision import Reason
-from forecaster.horizontal.columns import CLAMP, SIGNAL, TARGET, Array, Names, Table, column, schema
-from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
+from forecaster.horizontal.columns import (
+    CLAMP,
+    SIGNAL,
+    TARGET,
+    Array,
+    Codes,
+    Counts,
+    Flags,
+    Floats,
+    Names,
+    Table,
+    column,
+    schema,
+)
 from forecaster.horizontal.row import KNOWN, REASONS, SCALED, UNKNOWN
 from forecaster.hpa.numbers import MAX_INT32
 

@@ -27,8 +27,7 @@ from requests.adapters import HTTPAdapter
 
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError, masked, shown_url
-from forecaster.horizontal.columns import rows_before, taken
-from forecaster.horizontal.numbers import Floats
+from forecaster.horizontal.columns import Floats, rows_before, taken
 from forecaster.kube.connections import timed
 from forecaster.publish.publisher import OfferedCycle
 from forecaster.publish.settings import RemoteWriteSettings

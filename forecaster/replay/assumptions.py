@@ -19,8 +19,8 @@ import numpy as np
 
 from forecaster.domain.signal import CPU
 from forecaster.domain.window import MINUTE
+from forecaster.horizontal.columns import Counts, Floats, millis
 from forecaster.horizontal.inputs import Inputs
-from forecaster.horizontal.numbers import Counts, Floats, millis
 from forecaster.horizontal.row import KNOWN
 from forecaster.hpa.spec import SHIPPED
 from forecaster.replay.hpas import Usage

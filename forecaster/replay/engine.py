@@ -13,9 +13,9 @@ from typing import NamedTuple
 import numpy as np
 
 from forecaster.domain.window import HOUR
+from forecaster.horizontal.columns import Counts, Flags, Floats, millis
 from forecaster.horizontal.decide import decide
 from forecaster.horizontal.inputs import Inputs, Kind, Rules
-from forecaster.horizontal.numbers import Counts, Flags, Floats, millis
 from forecaster.horizontal.state import State
 from forecaster.horizontal.targets import kind_of
 from forecaster.horizontal.terms import UNREADABLE_TERMS, Terms, target_columns, target_numbers

@@ -17,9 +17,9 @@ import numpy as np
 from forecaster.domain.policy import HorizontalPolicy
 from forecaster.domain.window import MINUTES_A_DAY
 from forecaster.forecasting.backtest import PolicyBacktest
+from forecaster.horizontal.columns import Counts, Floats, ceil_counts
 from forecaster.horizontal.decide import decide
 from forecaster.horizontal.inputs import Inputs, Kind, PolicyColumns, Rules, Sizing, TargetColumns
-from forecaster.horizontal.numbers import Counts, Floats, ceil_counts
 from forecaster.horizontal.state import State
 from forecaster.hpa.numbers import MAX_INT32, milli
 from forecaster.hpa.spec import SHIPPED

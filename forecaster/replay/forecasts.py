@@ -21,7 +21,7 @@ from forecaster.domain.window import EPOCH, FIVE_MINUTES, MINUTE, Window, last_m
 from forecaster.domain.workload import WorkloadId
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan
 from forecaster.forecasting.peaks import LEVELS, PeakForecasts
-from forecaster.horizontal.numbers import Counts, Floats
+from forecaster.horizontal.columns import Counts, Floats
 from forecaster.replay.traces import ALL_MINUTES, RECENT, Measurements
 
 WEEKS = timedelta(days=14)

@@ -19,8 +19,8 @@ from forecaster.demand.latest import DayAgo
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import Signal
 from forecaster.domain.window import DAY, MINUTE, Window
+from forecaster.horizontal.columns import Floats
 from forecaster.horizontal.gate_states import Gate, GateForecaster, Gates, GateState
-from forecaster.horizontal.numbers import Floats
 from forecaster.replay.assumptions import Assumptions
 from forecaster.replay.forecasts import ReplayForecasts, ServiceHistory
 from forecaster.replay.judging import PastDemand, cases_of, judged_gates

@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from forecaster.horizontal.columns import Band, Counts, Flags, ceil_counts
 from forecaster.horizontal.inputs import Kind, TargetColumns
-from forecaster.horizontal.numbers import Band, Counts, Flags, ceil_counts
 from forecaster.horizontal.proposals import ReadyPods, combined, proposal
 from forecaster.horizontal.row import UNKNOWN
 from forecaster.hpa.behavior import Behavior, ScalingPolicy

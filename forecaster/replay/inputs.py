@@ -16,10 +16,10 @@ from forecaster.domain.event import ScheduledEvent
 from forecaster.domain.policy import Policy
 from forecaster.domain.window import MINUTE
 from forecaster.forecasting.peaks import LOW
+from forecaster.horizontal.columns import Codes, Counts, Flags, Floats
 from forecaster.horizontal.events import NO_EVENTS, EventColumns, events_at
 from forecaster.horizontal.inputs import Inputs
 from forecaster.horizontal.lead_time import lead_time
-from forecaster.horizontal.numbers import Codes, Counts, Flags, Floats
 from forecaster.horizontal.row import KNOWN, NO_SAMPLE, NOT_READ, STALE
 from forecaster.horizontal.terms import Terms, policy_columns, target_columns, terms_of
 from forecaster.replay.account import Run

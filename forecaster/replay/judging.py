@@ -19,10 +19,10 @@ from forecaster.forecasting.backtest import DAYS_BEFORE, PolicyBacktest, backtes
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.forecasting.peaks import LEVELS
 from forecaster.forecasting.wall_clock import series_by_clock
+from forecaster.horizontal.columns import Floats
 from forecaster.horizontal.gate import Evidence, judged, unjudged
 from forecaster.horizontal.gate_states import FORECASTERS, NO_HISTORY, TOO_FAR, TOO_SHORT, Gates
 from forecaster.horizontal.lead_time import lead_time
-from forecaster.horizontal.numbers import Floats
 from forecaster.horizontal.targets import full_pod, targets_of, usable
 from forecaster.replay.evidence import PastEvidence, at_stated_quantile, evidence_of
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from forecaster.domain.window import MINUTES_A_DAY
+from forecaster.horizontal.columns import Flags, Floats
 from forecaster.horizontal.inputs import Inputs
-from forecaster.horizontal.numbers import Flags, Floats
 
 Choices = NDArray[np.intp]
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
-    from forecaster.horizontal.numbers import Counts
+    from forecaster.horizontal.columns import Counts
     from forecaster.replay.assumptions import StartUp
 
 

@@ -19,7 +19,7 @@ from forecaster.domain.signal import PODS, Signal
 from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import Workload, WorkloadId
 from forecaster.errors import ConfigError, Fault
-from forecaster.horizontal.numbers import Counts, Floats
+from forecaster.horizontal.columns import Counts, Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)

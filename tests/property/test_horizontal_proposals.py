@@ -8,8 +8,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from forecaster.horizontal.columns import Band, ceil_counts, millis, truncated
 from forecaster.horizontal.inputs import Kind
-from forecaster.horizontal.numbers import Band, ceil_counts, millis, truncated
 from forecaster.horizontal.proposals import ReadyPods, combined, proposal
 from forecaster.horizontal.row import UNKNOWN
 from forecaster.hpa.numbers import MAX_INT64, ceil_to_int32, milli, truncated_quotient

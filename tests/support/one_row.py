@@ -45,9 +45,9 @@ if TYPE_CHECKING:
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.policy import HorizontalPolicy
     from forecaster.domain.workload import Workload
+    from forecaster.horizontal.columns import Floats
     from forecaster.horizontal.decide import Decisions
     from forecaster.horizontal.gate_states import Gate
-    from forecaster.horizontal.numbers import Floats
     from forecaster.publish.offer import DecidedColumns
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from forecaster.horizontal import proposals as arrays
 from forecaster.horizontal.clamps import bounded, highest_since
-from forecaster.horizontal.numbers import Band
+from forecaster.horizontal.columns import Band
 from forecaster.horizontal.proposals import ReadyPods
 from forecaster.horizontal.row import UNKNOWN
 from forecaster.horizontal.state import Ring

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from forecaster.domain.signal import CPU, REQUESTS
-from forecaster.horizontal.numbers import Band, millis
+from forecaster.horizontal.columns import Band, millis
 from forecaster.horizontal.proposals import ReadyPods, proposal
 from forecaster.horizontal.targets import AmountTarget, UtilizationTarget, kind_of
 from forecaster.hpa.numbers import milli
