@@ -93,6 +93,7 @@ class LiveCluster:
             )
             for kind in kinds
         }
+        self._groups = {kind.kind: kind.group for kind in kinds}
         self.replica_sets = Watch(
             Collection(REPLICA_SETS, MetadataOnly, metadata_only=True), owner_of_object, clock=clock
         )
@@ -162,7 +163,17 @@ class LiveCluster:
 
     def scalers(self, id_: WorkloadId) -> list[tuple[Key, LiveHpa]]:
         """The HPAs that scale a workload, by name."""
-        return [(key, hpa) for key in sorted(self.scaling.get(id_, ())) if (hpa := self.hpas.objects.get(key))]
+        hpas = [(key, hpa) for key in sorted(self.scaling.get(id_, ())) if (hpa := self.hpas.objects.get(key))]
+        return [(key, hpa) for key, hpa in hpas if not self._other_group(hpa)]
+
+    def _other_group(self, hpa: LiveHpa) -> str:
+        """Say that an HPA names a kind of ours by another API group, where Kubernetes finds no such workload."""
+        target, group = hpa.spec.scale_target, hpa.spec.scale_target.api_version.rpartition("/")[0]
+        own = self._groups.get(target.kind, group)
+        named = f"API group {group}" if group else "no API group"
+        return (
+            "" if group == own else f"its scaleTargetRef names {target.kind} of {named}, not of {own}; it scales none"
+        )
 
     def faults(self) -> list[str]:
         """Collections that are not followed, or of which objects are left out, and why; one sentence each."""
@@ -317,9 +328,14 @@ class LiveCluster:
         for id_, keys in list(self.scaling.items()):
             watch = self.workloads.get(id_.kind)
             gone = watch is not None and watch.fresh and (id_.namespace, id_.name) not in watch.objects
-            if gone and namespaces.fullmatch(id_.namespace):
-                for namespace, name in sorted(keys):
-                    yield f"HPA {namespace}/{name}: scales {id_.kind} {id_.name}, which is not there"
+            if not namespaces.fullmatch(id_.namespace):
+                continue
+            for key in sorted(keys):
+                hpa = self.hpas.objects.get(key)
+                if other := hpa and self._other_group(hpa):
+                    yield f"HPA {'/'.join(key)}: {other}"
+                elif gone:
+                    yield f"HPA {'/'.join(key)}: scales {id_.kind} {id_.name}, which is not there"
 
     def _pod_means(self) -> dict[WorkloadId, Resources]:
         """Mean resources of the pods of each workload that state them; nothing while pods cannot be listed.

@@ -145,6 +145,17 @@ class TestWorkload:
         assert inventory.workloads[0].autoscaler is None
         assert inventory.faults == ("Deployment shop/web: scaled by more than one HPA (copy, web); none is used",)
 
+    @pytest.mark.parametrize(
+        ("version", "named"), [("extensions/v1beta1", "API group extensions"), ("", "no API group")]
+    )
+    def test_an_hpa_that_names_another_api_group_scales_it_not(self, version: str, named: str) -> None:
+        lost = hpa(name="lost", scaleTargetRef={"apiVersion": version, "kind": "Deployment", "name": "web"})
+        live = cluster(deployments=[deployment()], horizontalpodautoscalers=[hpa(), lost])
+        inventory = live.inventory(NOW, ["Deployment"], EVERYWHERE)
+        assert inventory.workloads[0].autoscaler is not None
+        fault = f"HPA shop/lost: its scaleTargetRef names Deployment of {named}, not of apps; it scales none"
+        assert inventory.faults == (fault,)
+
     def test_of_thousands_of_metrics_the_first_are_read_since_each_costs_the_whole_fleet(self) -> None:
         metrics = [external(f"queue-{number:04}", "30") for number in range(5000)]
         live = cluster(deployments=[deployment()], horizontalpodautoscalers=[hpa(*metrics)])
