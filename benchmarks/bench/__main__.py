@@ -20,7 +20,7 @@ import numpy as np
 from benchmarks.bench.accuracy import TASKS, accuracy, accuracy_table
 from benchmarks.bench.decisions import START_UPS, decision_tables
 from benchmarks.bench.month import line_of, month_replays, month_table, months, write_page
-from benchmarks.bench.peaks import peak_table
+from benchmarks.bench.peaks import peak_table, service_peak_table
 from benchmarks.bench.publishers import left_out_table
 from benchmarks.bench.sizes import size_tables
 from benchmarks.bench.tables import Table
@@ -45,7 +45,9 @@ def accuracy_part(run: Run) -> Iterator[Table]:
     for task in TASKS[:2] if run.quick else TASKS:
         rows = accuracy(task, QUICK_MODELS if run.quick else task.models, QUICK_SERIES if run.quick else None)
         yield accuracy_table(rows, task)
-    yield peak_table(QUICK_SERIES // 2 if run.quick else None)
+    series = QUICK_SERIES // 2 if run.quick else None
+    yield peak_table(series)
+    yield service_peak_table(series)
 
 
 def decisions_part(run: Run) -> Iterator[Table]:

@@ -47,7 +47,7 @@ class Starts(NamedTuple):
 
 def starts_of(usage: Floats, pods: Floats) -> Starts:
     """All undisturbed starts in some hours by the minute."""
-    new = _rises(pods)
+    new = rises(pods)
     row, column = np.nonzero(new > NOTICEABLE)
     inside = (column >= BEFORE) & (column <= usage.shape[1] - DURING - AFTER)
     row, column = row[inside], column[inside]
@@ -97,7 +97,7 @@ def starting(pods: Floats) -> Floats:
 
     A pod that becomes ready in the middle of a column raises its mean by a part, and that of the next by the rest.
     """
-    new: Floats = np.ceil(_rises(pods) - NOTICEABLE)
+    new: Floats = np.ceil(rises(pods) - NOTICEABLE)
     near = new.copy()
     near[:, 1:] += new[:, :-1]
     near[:, :-1] += new[:, 1:]
@@ -117,7 +117,7 @@ def without_warm_up(usage: Floats, pods: Floats, each: Floats) -> Floats:
     return np.where(np.isnan(above), usage, usage - np.minimum(above, new * each[:, None])).astype(usage.dtype)
 
 
-def _rises(pods: Floats) -> Floats:
+def rises(pods: Floats) -> Floats:
     """Rise of the count since the column before; 0 where either is unknown."""
     return np.nan_to_num(np.maximum(np.diff(pods, axis=1, prepend=pods[:, :1]), 0.0))
 

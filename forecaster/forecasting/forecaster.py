@@ -11,6 +11,7 @@ import models
 from forecaster.domain.report import MaskedShare
 from forecaster.domain.window import MINUTE
 from forecaster.forecasting.cold_start import borrowed, with_borrowed
+from forecaster.forecasting.minutes import of_minutes
 from forecaster.forecasting.peaks import PATH_LEVELS, STEPS, Paths, PeakForecasts
 from forecaster.forecasting.shards import Shard, Shards
 
@@ -85,8 +86,10 @@ class Forecaster:
         for span, window in windows.items():
             begin = now + span.lead_time
             own[span] = answers[window].forecasts(begin, begin + span.length, shards.spans[span]).remarked(notes)
-        loans = borrowed(history)
-        return {span: with_borrowed(own[span], loans, windows[span]) for span in windows} if loans else own
+        if loans := borrowed(history):
+            own = {span: with_borrowed(own[span], loans, windows[span]) for span in windows}
+        warming = tuple(shards.warming())
+        return {span: of_minutes(own[span], history, windows[span], warming) for span in windows}
 
     def follow(
         self, signal: Signal, history: FreshHistory, ids_by_span: Mapping[PeakSpan, Collection[WorkloadId]]

@@ -249,6 +249,14 @@ class Shards:
         remarks = {id_: remark for cleaning in cleanings for id_, remark in cleaning.remarks.items()}
         return with_now(remarks, self.masked) if self.masked else remarks
 
+    def warming(self) -> Iterator[WorkloadId]:
+        """Yield the workloads with pods that use some of the signal to start."""
+        for shard in self.shards:
+            if shard.cleaning:
+                yield from (
+                    shard.ids[row] for row in np.flatnonzero(shard.cleaning.settled.traits.warm_up > 0).tolist()
+                )
+
     def paths(
         self, history: FreshHistory, due: Iterable[Shard], steps: int, levels: Sequence[float]
     ) -> Iterator[tuple[Shard, models.Forecast]]:

@@ -116,6 +116,15 @@ def test_every_page_fits_every_width_and_says_nothing_in_the_console(
         assert page.evaluate("document.scrollingElement.scrollWidth <= innerWidth")
 
 
+@pytest.mark.parametrize("width", [1440, 1280, 1241, 1240, 900])
+def test_the_reason_in_a_row_is_not_cut_off_at_the_edge_of_the_table(browser: Any, few: str, width: int) -> None:
+    beyond = "rows => rows.map(row => row.querySelector('.why').getBoundingClientRect().right - row.clientWidth)"
+    with opened(browser, few, width=width) as page:
+        page.wait_for_selector(".row .why")
+        left = page.eval_on_selector(".row", "row => row.getBoundingClientRect().left")
+        assert max(page.eval_on_selector_all(".row:not(.group)", beyond)) <= left
+
+
 def test_the_fleet_names_first_what_needs_a_person(browser: Any, few: str) -> None:
     with opened(browser, few) as page:
         page.wait_for_selector(".row .why")

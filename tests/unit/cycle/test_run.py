@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo
@@ -157,6 +157,25 @@ class TestOptionalWork:
 class BrokenSizes(PodSizes):
     def renew(self, *args: object, **kwargs: object) -> None:
         raise RuntimeError("no size today")
+
+
+def test_a_forecast_is_of_the_largest_minute_not_of_the_mean_of_five() -> None:
+    """A load that is three cores in one minute of five and one core in the others: its five-minute mean is 1.4."""
+
+    def spiking(at: datetime) -> float:
+        return 3.0 if at.minute % 5 == 0 else 1.0
+
+    web = load("web")
+    stage = CycleOnFakes(replace(web, demand={**web.demand, CPU: spiking}))
+    spike = {}
+    for outcome in stage.run_minutes(0, 20):
+        (cpu,) = (view for view in named(outcome, "web").signals if view.signal == CPU)
+        if cpu.forecast:
+            spike[cpu.forecast.until.minute % 5] = cpu.forecast.median
+    assert spike == pytest.approx({0: 3.0, 1: 3.0, 2: 3.0, 3: 1.0, 4: 1.0}, rel=0.01)
+    assert [score.upper for score in stage.ledger.scores] == pytest.approx(
+        [score.actual for score in stage.ledger.scores], rel=0.01
+    )
 
 
 class TestSourceDown:
