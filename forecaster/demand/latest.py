@@ -150,7 +150,7 @@ class LatestCache:
         return [id_ for id_, row in self._row.items() if lately[row]]
 
     def over(self, latest: Latest) -> Latest:
-        """Return the latest values of history, replaced by those stored here where these are no older."""
+        """Return the latest values of history, replaced by those stored here, unless history alone is newer."""
         if not self._row:
             return latest
         ids = tuple(self._row)
@@ -162,9 +162,10 @@ class LatestCache:
         merged = np.repeat(_NOTHING, len(row))
         merged[at] = self._latest
         before, silent = _longer(latest.silent, len(new), latest.columns), _silent(merged["at"], latest)
-        values = np.where(silent <= before, merged["value"], _longer(latest.values, len(new), np.nan))
-        silent = np.minimum(silent, before)
         part_silent = _silent(merged["part_at"], latest)
+        newer = before < np.minimum(silent, part_silent)  # of a time of which only history has anything
+        values = np.where(newer, _longer(latest.values, len(new), np.nan), merged["value"])
+        silent = np.where(newer, before, silent)
         parts = Parts(merged["part"], part_silent, merged["code"], merged["actual"], merged["expected"])
         known = _longer(latest.known, len(new), 0)
         return Latest(row, values, silent, known, latest.end, latest.step, latest.columns, parts)

@@ -5,9 +5,10 @@ from datetime import timedelta
 import numpy as np
 import pytest
 
-from forecaster.demand.latest import Latest, latest
-from forecaster.domain.signal import Measured, Unknown
-from forecaster.domain.window import MINUTE, Window
+from forecaster.demand.completeness import COMPLETE, LEAVING_PODS, CompletenessVerdict
+from forecaster.demand.latest import Latest, LatestCache, latest
+from forecaster.domain.signal import CPU, Measured, Unknown
+from forecaster.domain.window import MINUTE, Block, Window
 from tests.support.builders import NOON, after, minutes
 from tests.support.recommendations import workload_id
 
@@ -61,3 +62,12 @@ def test_the_age_is_that_of_the_freshest_workload() -> None:
 
 def test_the_span_counts_known_minutes_only() -> None:
     assert latest_of([1.0, GAP, 3.0]).known.tolist() == [2]
+
+
+def test_a_value_whose_part_is_known_to_be_missing_is_not_taken_from_history_as_a_whole() -> None:
+    """Three pods of four answer at noon: what history has of that minute is no more than they use."""
+    cache, values = LatestCache(), np.array([[7.0, 5.0]])
+    verdict = CompletenessVerdict(np.array([[COMPLETE, LEAVING_PODS]]), np.array([[4.0, 3.0]]), np.array([[4.0, 4.0]]))
+    cache.write(Block(CPU, (WEB,), after(-1), MINUTE, values), values, verdict)
+    both = latest(Window((WEB,), after(-1), MINUTE, values.astype(np.float32)), cache)
+    assert both.measured(WEB, minutes(5)) == Measured(7.0, after(-1))
