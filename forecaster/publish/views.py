@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from datetime import datetime
-from typing import Any
 
 import msgspec
 
@@ -229,13 +228,7 @@ def whole_bytes(value: float | None) -> int | None:
 
 def signal_item(view: SignalView) -> SignalItem:
     """The public form of one target: the fields of the same names."""
-    ahead = None if view.forecast is None else ForecastView(**_fields(ForecastView, view.forecast))
-    return SignalItem(**_fields(SignalItem, view) | {"forecast": ahead})
-
-
-def _fields(kind: type[msgspec.Struct], domain_value: object) -> dict[str, Any]:
-    """Return the fields of a domain value that a public form has under the same names."""
-    return {name: getattr(domain_value, name) for name in kind.__struct_fields__}
+    return msgspec.convert(view, SignalItem, from_attributes=True)
 
 
 def path_view(path: StepForecast, now: datetime) -> PathView:
