@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 UNSEEN = HpaState(history=())
 """HPA without history: its last recommendations are known to the controller alone, so none is assumed."""
+UNSEEN_HISTORY = "its own recommendations within its scale-down window are not known here: they may hold the count"
 RESOURCES = ("cpu", "memory")
 ASSUMED_BEHAVIOR = "behavior: the default is assumed; what the HPA states is not known here"
 
@@ -92,9 +93,11 @@ def _next(
     spec = replace(_spec(workload, hpa), min_replicas=bounded, behavior=behavior)
     requests, at = _requests(stated), recommendation.at
     look = observe_totals(spec, workload.replicas, totals, requests, at, ready=workload.ready_replicas)
-    next_step = explain(spec, look, UNSEEN, reconcile(spec, look, UNSEEN, at), at)
+    reconciled = reconcile(spec, look, UNSEEN, at)
+    next_step, desired = explain(spec, look, UNSEEN, reconciled, at), reconciled.desired
     assumed = [ASSUMED_BEHAVIOR] if least is None else []
-    return [next_step.summary, *next_step.steps, *assumed, *lost]
+    falls = [UNSEEN_HISTORY] if desired.written and desired.replicas < workload.replicas else []
+    return [next_step.summary, *next_step.steps, *assumed, *falls, *lost]
 
 
 def _spec(workload: Workload, hpa: Autoscaler) -> HpaSpec:

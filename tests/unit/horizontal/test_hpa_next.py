@@ -46,6 +46,13 @@ def test_pods_that_are_starting_take_their_share_as_the_hpa_counts_them() -> Non
     assert record.signals[0].reactive_replicas == 5
 
 
+def test_a_fall_is_foretold_without_the_recommendations_that_only_the_hpa_remembers() -> None:
+    many = workload(replicas=9)
+    lines = next_sync(many, decided(outlooks(cpu=2.0), workload=many))
+    assert "it will go from 9 to 4" in lines[0]
+    assert lines[-1] == hpa_next.UNSEEN_HISTORY
+
+
 def test_the_shown_ratio_multiplies_to_the_shown_count() -> None:
     """Usage is 630 % of one ready pod, or 157 % of four pods, three of which are starting."""
     lines = next_sync(workload(ready=1), decided(outlooks(cpu=6.3), workload=workload(ready=1)))
