@@ -95,9 +95,9 @@ def _without_starts(
 
 def ratios(minutes: NDArray[np.float32], chosen: Minutes) -> Floats:
     """[row, level] quantiles of the largest minute over the largest point of past windows; 1 where few are known."""
-    width = minutes.shape[1] // WIDTH * WIDTH
-    minutes = minutes[:, minutes.shape[1] - width :]
-    points = point_means(minutes.reshape(len(minutes), -1, WIDTH))
+    whole = minutes.shape[1] // WIDTH
+    minutes = minutes[:, minutes.shape[1] - whole * WIDTH :]
+    points = point_means(minutes.reshape(len(minutes), whole, WIDTH))
     count = points.shape[1] - chosen.steps + 1
     if count < MIN_WINDOWS:
         return np.ones((len(minutes), len(LEVELS)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import numpy as np
@@ -14,14 +15,15 @@ from forecaster.demand.fresh import FreshHistory, fresh
 from forecaster.domain.signal import CPU
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan
-from forecaster.forecasting.minutes import POINTS, WIDTH, Minutes, joined, ratios
-from forecaster.forecasting.peaks import LEVELS
+from forecaster.forecasting.minutes import POINTS, WIDTH, Minutes, joined, of_minutes, ratios
+from forecaster.forecasting.peaks import LEVELS, PeakForecasts
 from models import StepWindow
 from tests.support.builders import NOON, minutes
 from tests.support.recommendations import ahead_of, workload_id
 
 WEB = workload_id("web")
 WHOLE_POINT = Minutes(steps=1, first=0, last=WIDTH)
+NEXT = PeakSpan(minutes(5), minutes(5))
 SPIKES = np.tile(np.array([1.0, 1.0, 1.0, 1.0, 3.0], np.float32), POINTS)
 """The mean of five minutes is 1.4, the largest of them 3."""
 
@@ -35,9 +37,12 @@ def history(values: np.ndarray, known: int | None = None) -> FreshHistory:
     return fresh(weeks, Window((WEB,), NOON - (latest.shape[1] - 1) * MINUTE, MINUTE, latest))
 
 
+def peaks_of(known: FreshHistory, span: PeakSpan = NEXT) -> PeakForecasts:
+    return Forecaster("last-value").peaks(CPU, known, [span], NOON)[span]
+
+
 def median(known: FreshHistory, span: PeakSpan) -> float:
-    peaks = Forecaster("last-value").peaks(CPU, known, [span], NOON)[span]
-    return ahead_of(peaks, WEB, 0.5).median
+    return ahead_of(peaks_of(known, span), WEB, 0.5).median
 
 
 @pytest.mark.parametrize(
@@ -51,6 +56,14 @@ def test_the_largest_minute_is_forecast_and_not_the_mean_around_it(lead: int, le
 
 def test_within_the_first_hour_of_a_workload_the_points_are_what_is_known() -> None:
     assert median(history(SPIKES, known=50), PeakSpan(minutes(5), minutes(5))) == pytest.approx(1.4, rel=1e-3)
+
+
+def test_workloads_without_minutes_keep_the_forecast_of_their_points() -> None:
+    known = history(SPIKES)
+    assert known.minutes is not None
+    other = Window((workload_id("other"),), known.minutes.start, MINUTE, known.minutes.values)
+    peaks = of_minutes(peaks_of(replace(known, minutes=None)), replace(known, minutes=other), StepWindow(2, 2))
+    assert ahead_of(peaks, WEB, 0.5).median == pytest.approx(1.4, rel=1e-3)
 
 
 def test_a_window_of_hours_keeps_the_forecast_of_its_points() -> None:
