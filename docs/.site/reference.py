@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from pathlib import Path
 
 from prometheus_client import generate_latest
@@ -47,7 +46,7 @@ def _row(*cells: str) -> str:
 def metrics_page() -> str:
     """Every metric of both processes with its type and help."""
     kinds, helps = _declared(Metrics("0").text())
-    metrics = ServingMetrics(TableReader(Path("none")), lambda: datetime.now(UTC))
+    metrics = ServingMetrics(TableReader(Path("none")))
     serving, serving_helps = _declared(generate_latest(metrics).decode())
     lines = ["# Metrics", "", "[Operations](operations.md#metrics) says which to watch and what to do about it.", ""]
     groups = {
