@@ -164,10 +164,15 @@ def zones_of(workloads: Iterable[Workload], policies: Policies) -> Mapping[Workl
 def demand_samples(
     workloads: Sequence[Workload], history: Histories, forecaster: Forecaster, policies: Policies, now: datetime
 ) -> DemandSamples:
-    """Joint samples of the workloads with a forecast of CPU; memory that is not forecast stays as it is."""
+    """Joint samples of the workloads with a forecast of CPU; memory that is not forecast stays as it is.
+
+    Peaks are of five-minute points: single minutes of many workloads do not coincide, and windows of hours have none.
+    """
     ids = [workload.id for workload in workloads]
     usage = usage_of(history, (CPU, MEMORY), workloads, {}, zones_of(workloads, policies))
-    peaks = {name: forecaster.peaks(name, history, SPANS, now, ids=ids) for name, history in usage.items()}
+    peaks = {
+        name: forecaster.peaks(name, history, SPANS, now, ids=ids, by_minutes=False) for name, history in usage.items()
+    }
     memory = _latest(history, MEMORY, ids)
     known = [id_ for id_ in ids if all(id_ in forecasts.row for forecasts in peaks[CPU].values())]
     ranks = {name: _ranks(history, name, known) for name in (CPU, MEMORY)}

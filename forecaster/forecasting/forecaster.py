@@ -60,10 +60,11 @@ class Forecaster:
         now: datetime,
         *,
         ids: Collection[WorkloadId] | None = None,
+        by_minutes: bool = True,
     ) -> dict[PeakSpan, PeakForecasts]:
         """Return forecasts for each span, from the latest samples: of these workloads, by default of all."""
         ids = history.weeks.keys if ids is None else ids
-        return self.peaks_by_span(signal, history, dict.fromkeys(spans, ids), now)
+        return self.peaks_by_span(signal, history, dict.fromkeys(spans, ids), now, by_minutes=by_minutes)
 
     def peaks_by_span(
         self,
@@ -73,8 +74,12 @@ class Forecaster:
         now: datetime,
         *,
         learn: bool = True,
+        by_minutes: bool = True,
     ) -> dict[PeakSpan, PeakForecasts]:
-        """Return peaks where each span has workloads of its own; without `learn` no model is fitted first."""
+        """Return peaks where each span has workloads of its own; without `learn` no model is fitted first.
+
+        They are the largest minutes of short spans, or with `by_minutes` false the largest five-minute points of all.
+        """
         shards = self.follow(signal, history, ids_by_span)
         if learn:
             self.learn(signal, history, now)
@@ -88,6 +93,8 @@ class Forecaster:
             own[span] = answers[window].forecasts(begin, begin + span.length, shards.spans[span]).remarked(notes)
         if loans := borrowed(history):
             own = {span: with_borrowed(own[span], loans, windows[span]) for span in windows}
+        if not by_minutes:
+            return own
         warming = tuple(shards.warming())
         return {span: of_minutes(own[span], history, windows[span], warming) for span in windows}
 

@@ -281,7 +281,8 @@ def interruptible() -> Iterator[Interrupt]:
     interrupt = Interrupt()
     with ExitStack() as restored:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if (before := signal.getsignal(number)) is not signal.SIG_IGN:
+            before = signal.getsignal(number)
+            if number != signal.SIGHUP or before is not signal.SIG_IGN:  # nohup ignores it on purpose
                 restored.callback(signal.signal, number, before)
                 signal.signal(number, interrupt.note)
         yield interrupt

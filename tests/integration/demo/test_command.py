@@ -12,6 +12,7 @@ from contextlib import suppress
 from datetime import timedelta
 from itertools import pairwise
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import httpx
@@ -132,17 +133,18 @@ def test_the_play_in_a_browser_prints_the_outcome_too(capsys: pytest.CaptureFixt
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_serve_opens_the_dashboard_at_its_port_until_it_is_ended_and_leaves_no_file(
-    tmp_path: Path, number: signal.Signals, code: int
+    number: signal.Signals, code: int
 ) -> None:
     (port,) = free_ports(1)
     command = [COMMAND, "demo", "--serve", "--port", str(port)]
-    demo = subprocess.Popen(command, stdout=subprocess.DEVNULL, env={**os.environ, "TMPDIR": str(tmp_path)})
-    try:
-        assert answered(f"http://127.0.0.1:{port}/", "dashboard/now")
-    finally:
-        demo.send_signal(number)
-        status = demo.wait(PATIENCE)
-    assert (status, list(tmp_path.iterdir())) == (code, [])
+    with TemporaryDirectory() as folder:  # a socket lies there, of which the path must be short
+        demo = subprocess.Popen(command, stdout=subprocess.DEVNULL, env={**os.environ, "TMPDIR": folder})
+        try:
+            assert answered(f"http://127.0.0.1:{port}/", "dashboard/now")
+        finally:
+            demo.send_signal(number)
+            status = demo.wait(PATIENCE)
+        assert (status, list(Path(folder).iterdir())) == (code, [])
 
 
 def test_the_dashboard_shows_the_cycle_that_was_played_last() -> None:

@@ -134,8 +134,8 @@ class TestCommand:
         assert "the recorded load has no nodes" in run("nodes", "--demo", code=2).output
 
     def test_an_overlay_needs_its_folder_and_a_folder_an_overlay(self) -> None:
-        assert "belong together" in run("recommend", "--demo", "-o", "kustomize", code=2).output
-        assert "belong together" in run("recommend", "--demo", "--to", "overlay", code=2).output
+        assert "need --to" in run("recommend", "--demo", "-o", "kustomize", code=2).output
+        assert "need --to" in run("recommend", "--demo", "--to", "overlay", code=2).output
 
     @pytest.mark.parametrize("again", [("--config", "fits.yaml"), ("--refused",)], ids=["fits", "not selected"])
     def test_a_patch_stays_in_the_overlay_while_no_other_size_is_recommended(

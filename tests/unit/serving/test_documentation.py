@@ -78,7 +78,7 @@ def test_shares_of_pods_would_run_away_where_the_total_stays() -> None:
     assert counts == [8, 16, 32]
     assert per_pod_value(demand, target, 4, DEFAULT_TOLERANCE).replicas == 8
     assert per_pod_value(demand, target, 8, DEFAULT_TOLERANCE).replicas == 8
-    assert "8, then 16, then 32 pods" in EXTERNAL.read_text(encoding="utf-8")
+    assert "8, then 16, then 32" in EXTERNAL.read_text(encoding="utf-8")
 
 
 def test_every_word_of_abstaining_has_its_row() -> None:
