@@ -20,7 +20,7 @@ from forecaster.demand.fresh import DemandContext
 from forecaster.demand.masks import Masked
 from forecaster.domain.event import ScheduledEvent
 from forecaster.domain.signal import PODS, Signal
-from forecaster.domain.window import FIVE_MINUTES, HOUR, MINUTE, last_multiple
+from forecaster.domain.window import FIVE_MINUTES, HOUR, MINUTE, MINUTES_A_POINT, last_multiple
 from forecaster.forecasting.cleaning import ShardHistory, masks_of
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.horizontal.columns import Floats
@@ -33,7 +33,6 @@ from forecaster.replay.what_if import WhatIf, WhatIfFacts
 from models import Calendar
 
 LOOK_BACK_LENGTH = timedelta(hours=12)
-MINUTES_A_POINT = FIVE_MINUTES // MINUTE
 LOOK_BACK_POINTS = LOOK_BACK_LENGTH // FIVE_MINUTES
 LOW, MEDIAN, HIGH = 0.1, 0.5, 0.9
 MIN_PEAKS = 6

@@ -29,7 +29,7 @@ from forecaster.app.past_view import PastView, past_view
 from forecaster.cycle.workload_facts import EncodedSeries, WorkloadFacts
 from forecaster.domain.policy import Policy
 from forecaster.domain.signal import Signal, Signals
-from forecaster.domain.window import FIVE_MINUTES, MINUTE
+from forecaster.domain.window import FIVE_MINUTES, MINUTE, MINUTES_A_POINT
 from forecaster.domain.workload import WorkloadId
 from forecaster.horizontal.gate_states import Gate, GateForecaster, GateState
 from forecaster.replay.account import RunResult
@@ -322,7 +322,7 @@ def _traces(facts: WorkloadFacts, signals: Signals) -> Traces:
 
 def _by_minute(series: EncodedSeries, start: datetime, columns: int) -> NDArray[np.float64]:
     values = np.full(columns, np.nan)
-    five = np.repeat(series.weeks.points(), FIVE_MINUTES // MINUTE)
+    five = np.repeat(series.weeks.points(), MINUTES_A_POINT)
     _put(values, five, (series.weeks.end - start) // MINUTE)
     _put(values, series.minutes.points(), (series.minutes.end - start) // MINUTE)
     return values

@@ -24,7 +24,7 @@ from forecaster.demand.censored import CENSORED_SPAN, throttled
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import HorizontalPolicy, PodCapacity
 from forecaster.domain.signal import CPU, PODS, REQUESTS, Signal
-from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
+from forecaster.domain.window import FIVE_MINUTES, MINUTES_A_POINT, Window
 from forecaster.domain.workload import Workload, WorkloadId
 from forecaster.horizontal.targets import AmountTarget, PodTarget, Unusable, full_pod, stated_pod, targets_of
 from forecaster.ports import Histories
@@ -174,7 +174,7 @@ class Capacities:
                 target=stated_pod(target),
                 version=version,
                 most=most_of(workload, target, cost, fresh),
-                each=FIVE_MINUTES // MINUTE,
+                each=MINUTES_A_POINT,
             ),
             cost=now.cost or cost,
         )

@@ -24,6 +24,7 @@ HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 WEEK = timedelta(days=7)
 MINUTES_A_DAY = DAY // MINUTE
+MINUTES_A_POINT = FIVE_MINUTES // MINUTE
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 PLAUSIBLE_YEARS = range(1971, 9000)
 """Years of which weeks before and after can still be represented."""

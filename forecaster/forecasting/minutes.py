@@ -1,4 +1,4 @@
-"""From five-minute points to minutes: weeks are kept as points, but pods must carry the largest minute.
+"""Peaks of minutes from forecasts of five-minute points: weeks are kept as points, pods must carry the largest minute.
 
 How far the largest minute of a window lies above the largest of its points is looked up in the latest three hours, and
 joined to the forecast of the points: their medians are multiplied, and the distances from them add up as those of
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from forecaster.demand.alignment import rows_among
 from forecaster.demand.fresh import FreshHistory, point_means, values_of
 from forecaster.demand.warm_up import DURING, NOTICEABLE, rises
-from forecaster.domain.window import FIVE_MINUTES, MINUTE
+from forecaster.domain.window import FIVE_MINUTES, MINUTE, MINUTES_A_POINT
 from forecaster.forecasting.peaks import LEVELS, MEDIAN, PeakForecasts
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-WIDTH = FIVE_MINUTES // MINUTE
 POINTS = 36
 """Points looked at: three hours of minutes."""
 MAX_STEPS = 6
@@ -65,7 +64,7 @@ def of_minutes(
     chosen = Minutes.of(window, peaks.begin - history.end, peaks.until - peaks.begin)
     if history.minutes is None or chosen.steps > MAX_STEPS or chosen.last <= chosen.first or not len(peaks.ids):
         return peaks
-    rows, latest = rows_among(peaks.ids, history.minutes.row), history.minutes.values[:, -POINTS * WIDTH :]
+    rows, latest = rows_among(peaks.ids, history.minutes.row), history.minutes.values[:, -POINTS * MINUTES_A_POINT :]
     starting = np.array([peaks.place[id_] for id_ in warming if id_ in peaks.place], np.intp)
     values = peaks.values.copy()
     for begin in range(0, len(rows), BLOCK):
@@ -95,15 +94,15 @@ def _without_starts(
 
 def ratios(minutes: NDArray[np.float32], chosen: Minutes) -> Floats:
     """[row, level] quantiles of the largest minute over the largest point of past windows; 1 where few are known."""
-    whole = minutes.shape[1] // WIDTH
-    minutes = minutes[:, minutes.shape[1] - whole * WIDTH :]
-    points = point_means(minutes.reshape(len(minutes), whole, WIDTH))
+    whole = minutes.shape[1] // MINUTES_A_POINT
+    minutes = minutes[:, minutes.shape[1] - whole * MINUTES_A_POINT :]
+    points = point_means(minutes.reshape(len(minutes), whole, MINUTES_A_POINT))
     count = points.shape[1] - chosen.steps + 1
     if count < MIN_WINDOWS:
         return np.ones((len(minutes), len(LEVELS)))
     largest = _largest([points[:, step : step + count] for step in range(chosen.steps)])
-    end = WIDTH * (count - 1) + 1
-    minute = _largest([minutes[:, place : place + end : WIDTH] for place in range(chosen.first, chosen.last)])
+    end = MINUTES_A_POINT * (count - 1) + 1
+    minute = _largest([minutes[:, place : place + end : MINUTES_A_POINT] for place in range(chosen.first, chosen.last)])
     ratio = np.full(largest.shape, np.nan, np.float32)
     np.divide(minute, largest, out=ratio, where=largest > 0)
     return quantiles_of(ratio)

@@ -87,7 +87,7 @@ def is_paused(leases: ApiClient, path: str) -> bool:
 
 
 class LeaseAnnotations(Wire, frozen=True):
-    """Return a merge patch of the annotations of a Lease."""
+    """Merge patch of the annotations of a Lease."""
 
     metadata: ObjectMeta
 

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from forecaster.demand.alignment import rows_among
 from forecaster.demand.fresh import DemandContext, FreshHistory, fresh, point_means
 from forecaster.domain.signal import PODS, Signal
-from forecaster.domain.window import EPOCH, FIVE_MINUTES, MINUTE, Window, last_multiple
+from forecaster.domain.window import EPOCH, FIVE_MINUTES, MINUTE, MINUTES_A_POINT, Window, last_multiple
 from forecaster.domain.workload import WorkloadId
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan
 from forecaster.forecasting.peaks import LEVELS, PeakForecasts
@@ -154,9 +154,9 @@ class ServiceHistory:
         traces = measurements.traces
         values = traces.of(signal).astype(np.float32)
         lead = (traces.start - EPOCH - MINUTE) % FIVE_MINUTES // MINUTE
-        rest = -(values.shape[1] + lead) % (FIVE_MINUTES // MINUTE)
+        rest = -(values.shape[1] + lead) % MINUTES_A_POINT
         whole = np.pad(values, ((0, 0), (lead, rest)), constant_values=np.nan)
-        points = point_means(whole.reshape(len(whole), -1, FIVE_MINUTES // MINUTE))
+        points = point_means(whole.reshape(len(whole), -1, MINUTES_A_POINT))
         padded = np.pad(points, ((0, 0), (WEEKS // FIVE_MINUTES, 0)), constant_values=np.nan)
         ends = traces.start - lead * MINUTE + FIVE_MINUTES - MINUTE
         minutes = np.pad(values, ((0, 0), (RECENT // MINUTE, 0)), constant_values=np.nan)

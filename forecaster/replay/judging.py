@@ -13,7 +13,7 @@ import numpy as np
 
 from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.signal import Signal
-from forecaster.domain.window import DAY, FIVE_MINUTES, MINUTE, Window
+from forecaster.domain.window import DAY, FIVE_MINUTES, MINUTE, MINUTES_A_POINT, Window
 from forecaster.domain.workload import Workload, WorkloadId
 from forecaster.forecasting.backtest import DAYS_BEFORE, PolicyBacktest, backtests
 from forecaster.forecasting.forecaster import PeakSpan
@@ -206,7 +206,7 @@ def _judged_days(case: Case) -> int:
 def _days(batch: Sequence[Case], model: str) -> PolicyBacktest:
     """The days of cases with one span and one length of history."""
     span, bins = batch[0].span, np.stack([case.bins for case in batch])
-    reach, width = (span.lead_time + span.length) // MINUTE, FIVE_MINUTES // MINUTE
+    reach, width = (span.lead_time + span.length) // MINUTE, MINUTES_A_POINT
     days = backtests(bins, width, to_come=0, reach=reach, days=JUDGED_DAYS, model=model, end=batch[0].end)
     if days is None:
         raise ValueError(f"{batch[0].id}: {batch[0].signal} has less than {MIN_HISTORY} days")

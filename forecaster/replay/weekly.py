@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from forecaster.domain.policies import Policies
 from forecaster.domain.signal import CPU, MEMORY, PODS
 from forecaster.domain.vertical_policy import VerticalPolicy
-from forecaster.domain.window import FIVE_MINUTES, HOUR, MINUTE
+from forecaster.domain.window import FIVE_MINUTES, HOUR, MINUTE, MINUTES_A_POINT
 from forecaster.domain.workload import GIB, ContainerLosses, WorkloadId
 from forecaster.replay.comparison import Comparison, WorkloadComparison
 from forecaster.replay.gated import GateSince
@@ -140,7 +140,7 @@ class _RowLoad(NamedTuple):
 def _load(traces: Traces, resource: Resource, signal: str, begin: datetime, until: datetime) -> _RowLoad:
     """The usage of one pod every five minutes, for at most so long before `begin` as sizes look back."""
     usage = traces.of(signal) / np.where(traces.of(PODS) > 0, traces.of(PODS), np.nan)
-    every = FIVE_MINUTES // MINUTE
+    every = MINUTES_A_POINT
     before, last = ((traces.column(at) + 1) // every for at in (begin, until))
     first = max(0, before - MAX_WARM_UP)
     points = usage[:, every - 1 :: every][:, first:last]

@@ -285,7 +285,7 @@ def _repository(image: str) -> str:
 
 
 def _labels(labels: Mapping[str, str]) -> Mapping[str, str]:
-    """Return labels whose keys and values are shared objects, as many workloads have the same ones."""
+    """Return labels with shared keys and values, as many workloads have the same ones."""
     return {
         _text(key): _text(text) for key, text in labels.items() if not key.startswith(ANNOTATION_PREFIX)
     } or NO_TEXTS

@@ -12,11 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from forecaster.demand.fresh import point_means
 from forecaster.domain.settings import Duration
 from forecaster.domain.signal import PODS, Signal
-from forecaster.domain.window import FIVE_MINUTES, MINUTE, Block, Gap, Window, last_multiple
+from forecaster.domain.window import FIVE_MINUTES, MINUTE, MINUTES_A_POINT, Block, Gap, Window, last_multiple
 from forecaster.domain.workload import WorkloadId
 from forecaster.store.ring import HistoryRing, spans
 
-PER_POINT = FIVE_MINUTES // MINUTE
 REST_OF_POINT = FIVE_MINUTES - MINUTE
 
 
@@ -137,5 +136,7 @@ def _ends_touched(block: Block, minutes: HistoryRing) -> list[datetime]:
 def _averaged(minutes: Window, signal: str, end: datetime, points: int) -> Block:
     """`points` five-minute points, the first of them ending at `end`."""
     column = (end - REST_OF_POINT - minutes.start) // MINUTE
-    bins = minutes.values[:, column : column + points * PER_POINT].reshape(len(minutes.keys), points, PER_POINT)
+    bins = minutes.values[:, column : column + points * MINUTES_A_POINT].reshape(
+        len(minutes.keys), points, MINUTES_A_POINT
+    )
     return Block(signal, minutes.keys, end, FIVE_MINUTES, point_means(bins).astype(np.float64))

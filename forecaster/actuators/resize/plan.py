@@ -78,7 +78,7 @@ def resize_plan(
 
 
 def occupied(watched: Sequence[ResizablePod], now: datetime, rules: ResizeSettings) -> set[WorkloadId]:
-    """Workloads whose other pods wait: one of their pods is being resized, or was worse off lately."""
+    """Workloads of which one pod is being resized, or was worse off lately: their other pods wait."""
     return {pod.workload for pod in watched if _occupies(pod, now, rules)}
 
 

@@ -130,7 +130,7 @@ def _sum(name: str, blocks: Sequence[Requirements], *, of_limits: bool = False) 
 
 
 def _kept_to(now: Requirements, size: Requirements) -> Requirements:
-    """Return the part of a size whose amounts are stated now."""
+    """Return the amounts of a size that are stated now."""
     requests, limits = (
         {name: milli for name, milli in new.items() if name in old}
         for new, old in ((size.requests, now.requests), (size.limits, now.limits))

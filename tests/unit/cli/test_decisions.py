@@ -79,30 +79,27 @@ def test_says_when_nothing_changed(config: Path) -> None:
     assert history(config, "--length", "5m", "-o", "csv").stdout == ""
 
 
-def test_where_nothing_was_recorded_nothing_is_made(tmp_path: Path) -> None:
-    file = tmp_path / "settings.yaml"
-    file.write_text(f"state: {{directory: {tmp_path / 'state'}}}")
+def refusal(folder: Path, state: Path) -> str:
+    """Return the error of `history` with settings in a folder that state where the ledger lies."""
+    file = folder / "settings.yaml"
+    file.write_text(f"state: {{directory: {state}}}")
     error = history(file).exception
     assert isinstance(error, StoreError)
-    assert "no decisions are recorded in" in str(error)
-    assert list(tmp_path.iterdir()) == [file]
+    return str(error)
+
+
+def test_where_nothing_was_recorded_nothing_is_made(tmp_path: Path) -> None:
+    assert "no decisions are recorded in" in refusal(tmp_path, tmp_path / "state")
+    assert list(tmp_path.iterdir()) == [tmp_path / "settings.yaml"]
 
 
 def test_a_file_that_cannot_be_looked_at_is_an_error_with_its_remedy(tmp_path: Path) -> None:
-    file = tmp_path / "settings.yaml"
-    file.write_text(f"state: {{directory: {tmp_path / ('n' * 300)}}}")
-    error = history(file).exception
-    assert isinstance(error, StoreError)
-    assert "unable to open database file" in str(error)
+    assert "unable to open database file" in refusal(tmp_path, tmp_path / ("n" * 300))
 
 
 def test_a_service_that_has_decided_nothing_yet_is_no_missing_workload(tmp_path: Path) -> None:
     SqlLedger(f"sqlite:///{tmp_path / 'ledger.sqlite'}", keep=timedelta(days=1)).latest()
-    file = tmp_path / "settings.yaml"
-    file.write_text(f"state: {{directory: {tmp_path}}}")
-    error = history(file).exception
-    assert isinstance(error, StoreError)
-    assert "no decisions are recorded in" in str(error)
+    assert "no decisions are recorded in" in refusal(tmp_path, tmp_path)
 
 
 def test_a_table_has_a_line_for_each(config: Path) -> None:

@@ -13,16 +13,16 @@ from hypothesis.extra.numpy import arrays
 
 from forecaster.demand.fresh import FreshHistory, fresh
 from forecaster.domain.signal import CPU
-from forecaster.domain.window import FIVE_MINUTES, MINUTE, Window
+from forecaster.domain.window import FIVE_MINUTES, MINUTE, MINUTES_A_POINT, Window
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan
-from forecaster.forecasting.minutes import POINTS, WIDTH, Minutes, joined, of_minutes, ratios
+from forecaster.forecasting.minutes import POINTS, Minutes, joined, of_minutes, ratios
 from forecaster.forecasting.peaks import LEVELS, PeakForecasts
 from models import StepWindow
 from tests.support.builders import NOON, minutes
 from tests.support.recommendations import ahead_of, workload_id
 
 WEB = workload_id("web")
-WHOLE_POINT = Minutes(steps=1, first=0, last=WIDTH)
+WHOLE_POINT = Minutes(steps=1, first=0, last=MINUTES_A_POINT)
 NEXT = PeakSpan(minutes(5), minutes(5))
 SPIKES = np.tile(np.array([1.0, 1.0, 1.0, 1.0, 3.0], np.float32), POINTS)
 """The mean of five minutes is 1.4, the largest of them 3."""
@@ -31,7 +31,7 @@ SPIKES = np.tile(np.array([1.0, 1.0, 1.0, 1.0, 3.0], np.float32), POINTS)
 def history(values: np.ndarray, known: int | None = None) -> FreshHistory:
     """A day of one workload that repeats these three hours, of which the last `known` minutes are kept."""
     day = np.tile(values, 8)[None]
-    points = day.reshape(1, -1, WIDTH).mean(axis=2, dtype=np.float32)
+    points = day.reshape(1, -1, MINUTES_A_POINT).mean(axis=2, dtype=np.float32)
     weeks = Window((WEB,), NOON - (points.shape[1] - 1) * FIVE_MINUTES, FIVE_MINUTES, points)
     latest = values[None, len(values) - (len(values) if known is None else known) :]
     return fresh(weeks, Window((WEB,), NOON - (latest.shape[1] - 1) * MINUTE, MINUTE, latest))
@@ -72,13 +72,15 @@ def test_a_window_of_hours_keeps_the_forecast_of_its_points() -> None:
 
 def test_minutes_that_are_not_known_say_nothing() -> None:
     gaps = SPIKES.copy()
-    gaps[WIDTH - 1 :: WIDTH] = np.nan
+    gaps[MINUTES_A_POINT - 1 :: MINUTES_A_POINT] = np.nan
     assert ratios(gaps[None], WHOLE_POINT) == pytest.approx(np.ones((1, len(LEVELS))))
-    assert ratios(np.full((1, POINTS * WIDTH), np.nan, np.float32), WHOLE_POINT).tolist() == [[1.0] * len(LEVELS)]
+    assert ratios(np.full((1, POINTS * MINUTES_A_POINT), np.nan, np.float32), WHOLE_POINT).tolist() == [
+        [1.0] * len(LEVELS)
+    ]
 
 
 def test_a_load_that_is_zero_has_no_ratio() -> None:
-    assert ratios(np.zeros((1, POINTS * WIDTH), np.float32), WHOLE_POINT).tolist() == [[1.0] * len(LEVELS)]
+    assert ratios(np.zeros((1, POINTS * MINUTES_A_POINT), np.float32), WHOLE_POINT).tolist() == [[1.0] * len(LEVELS)]
 
 
 @pytest.mark.parametrize(
@@ -111,7 +113,7 @@ def test_a_ratio_that_is_always_the_same_is_a_factor(points: np.ndarray, ratio: 
     assert joined(points, np.full_like(points, ratio)) == pytest.approx(points * ratio, rel=1e-9, abs=1e-9)
 
 
-@given(arrays(np.float32, (2, POINTS * WIDTH), elements=st.floats(0.0, 1e6, width=32)))
+@given(arrays(np.float32, (2, POINTS * MINUTES_A_POINT), elements=st.floats(0.0, 1e6, width=32)))
 def test_no_minute_counts_for_more_than_five(load: np.ndarray) -> None:
     """The bound of what an owner can do to a forecast of their own by spikes of a minute."""
-    assert (ratios(load, WHOLE_POINT) <= WIDTH * (1 + 1e-5)).all()
+    assert (ratios(load, WHOLE_POINT) <= MINUTES_A_POINT * (1 + 1e-5)).all()
