@@ -158,7 +158,7 @@ class Observed:
     @property
     def decided_at(self) -> float:
         """Epoch seconds of the last evaluation time that was decided; 0 where there was none."""
-        return max(self.state.recommendations.times, default=0.0)
+        return max(self.state.times, default=0.0)
 
     def in_force(self, stated: Policies) -> Policies:
         """The policies of this cycle."""

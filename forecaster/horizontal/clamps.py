@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from forecaster.horizontal.columns import Counts, Floats
     from forecaster.horizontal.decide import Desired
     from forecaster.horizontal.row import DecidedRow
-    from forecaster.horizontal.state import Ring, State
+    from forecaster.horizontal.state import State
 else:
 
     class _Numpy:
@@ -134,24 +134,19 @@ def stabilized(count: Counts, at: ClampContext) -> Counts:
     """Return the highest recommendation of the stabilization window, this one included."""
     policy, state = at.checked.policy, at.state
     window = policy["scale_down_stabilization"] if policy.window is None else policy.window
-    highest = np.maximum(count, highest_since(state.recommendations, window, at.now))
+    highest = np.maximum(count, highest_since(state, window, at.now))
     if state.begun.all():
         return highest
     return np.where(state.begun, highest, np.maximum(highest, at.checked.current))
 
 
-def highest_since(recommendations: Ring, window: float | Floats, now: float) -> Counts:
+def highest_since(state: State, window: float | Floats, now: float) -> Counts:
     """The highest recommendation [row] of the last `window` seconds, one for all rows or one each."""
     if isinstance(window, float):
-        slots = recommendations.since(now - window)
+        slots = state.recommended_since(now - window)
     else:
-        old = now - window
-        by_slot = zip(recommendations.times, recommendations.values, strict=True)
-        slots = tuple(np.where(time >= old, value, UNKNOWN) for time, value in by_slot)
-    highest = slots[-1].astype(np.int64)
-    for slot in slots[:-1]:
-        np.maximum(highest, slot, out=highest)
-    return highest
+        slots = np.where(np.array(state.times)[:, None] >= now - window, state.recommendations, UNKNOWN)
+    return np.asarray(slots.max(axis=0), np.int64)
 
 
 def stabilization_sentence(step: Step) -> str:

@@ -4,7 +4,7 @@
     class State(Table):
         until: Floats = column("d", 0.0)
 
-Rows lie on the last axis. Another axis comes before it: signals, which the table names, targets or clamps.
+Rows lie on the last axis. Another axis comes before it: signals, which the table names, targets, clamps or slots.
 
 Arrays of milli-units and replica counts are computed digit by digit as `hpa.numbers` has single ones (HPA rules §2).
 """
@@ -84,6 +84,7 @@ ROW: Final = "row"
 SIGNAL: Final = "signal"
 TARGET: Final = "target"
 CLAMP: Final = "clamp"
+SLOT: Final = "slot"
 
 
 class Column(NamedTuple):
@@ -183,7 +184,7 @@ class Table:
     def new(cls, rows: int, signals: Iterable[str] = (), **planes: int) -> Self:
         """Return rows of which nothing is known; `planes` are the lengths of axes other than rows and signals."""
         names = tuple(map(str, signals))
-        lengths = {ROW: 1, SIGNAL: len(names), TARGET: 0, CLAMP: 0, **planes}
+        lengths = {ROW: 1, SIGNAL: len(names), TARGET: 0, CLAMP: 0, SLOT: 0, **planes}
         columns: dict[str, Any] = {name: column.new(rows, lengths[column.axis]) for name, column in schema(cls).items()}
         return cls(signals=names, **columns)
 

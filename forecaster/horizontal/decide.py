@@ -131,12 +131,8 @@ def with_recommendations(state: State, checked: Checked, counts: tuple[Counts, .
     there = checked.failed == 0
     if not state.begun.all():
         entry = np.where(there & ~state.begun, np.maximum(entry, checked.current), entry)
-    return replace(
-        state,
-        begun=state.begun | there,
-        ready=np.where(scales, checked.ready, state.ready),
-        recommendations=state.recommendations.marked(entry),
-    )
+    ready = np.where(scales, checked.ready, state.ready)
+    return replace(state.recommended(entry), begun=state.begun | there, ready=ready)
 
 
 class Desired(NamedTuple):

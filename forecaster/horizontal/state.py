@@ -12,75 +12,11 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from forecaster.horizontal.checked import Checked
-from forecaster.horizontal.columns import SIGNAL, Array, Codes, Counts, Flags, Floats, Table, column, put, taken
+from forecaster.horizontal.columns import SIGNAL, SLOT, Array, Codes, Counts, Flags, Floats, Table, column
 from forecaster.horizontal.inputs import Inputs
 from forecaster.horizontal.row import BACK, GONE, KNOWN, LARGEST, NONE, SILENCE, UNKNOWN
-
-
-class Ring(NamedTuple):
-    """Counts [slot][row] of the last cycles at `times` [slot], the latest last; `UNKNOWN` where a row has none.
-
-    Cheap to extend: a longer ring shares the arrays of the shorter one. Instants are epoch seconds, rising, at any
-    distance from each other.
-    """
-
-    times: tuple[float, ...] = ()
-    values: tuple[Array, ...] = ()
-
-    def since(self, begin: float) -> tuple[Array, ...]:
-        """The values [slot][row] of the instant `begin` and later."""
-        return self.values[bisect_left(self.times, begin) :]
-
-    def opened(self, now: float, keep: float, rows: int) -> Ring:
-        """Return the ring with an empty slot for `now`, without slots older than `keep` seconds.
-
-        One older slot stays: it shows that a row was known for the whole time, however irregular the cycles are. If the
-        clock was set back, later slots get the age of `now`.
-        """
-        if self.times and self.times[-1] == now:
-            return self
-        times = tuple(min(time, now) for time in self.times) if self.times and self.times[-1] > now else self.times
-        first = max(bisect_left(times, now - keep) - 1, 0)
-        return Ring((*times[first:], now), (*self.values[first:], np.full(rows, UNKNOWN, np.int32)))
-
-    def marked(self, value: Array) -> Ring:
-        """Return the ring with `value` [row] in the latest slot, where it is larger than the present one."""
-        return self._replace(values=(*self.values[:-1], np.maximum(self.values[-1], value, dtype=np.int32)))
-
-    def take(self, rows: Counts) -> Ring:
-        """Return the slots of these rows; a negative row is a new one."""
-        return self._replace(values=tuple(taken(slot, rows, UNKNOWN) for slot in self.values))
-
-    def put(self, rows: Counts, ring: Ring) -> Ring:
-        """Return the ring with the latest slot of these rows replaced by that of `ring`, which was taken from it."""
-        if ring.times != self.times:
-            raise ValueError(f"a ring of {len(ring.times)} instants does not fit into one of {len(self.times)}")
-        return self._replace(values=(*self.values[:-1], put(self.values[-1], rows, ring.values[-1])))
-
-    @classmethod
-    def side_by_side(cls, rows: int, parts: Sequence[tuple[Array, Ring]]) -> Ring:
-        """Return a ring of `rows` rows, in which each part has its rows at the given positions."""
-        times = tuple(sorted({time for _, part in parts for time in part.times}))
-        values = tuple(np.full(rows, UNKNOWN, np.int32) for _ in times)
-        for positions, part in parts:
-            for time, slot in zip(part.times, part.values, strict=True):
-                values[times.index(time)][positions] = slot
-        return cls(times, values)
-
-    def arrays(self) -> tuple[NDArray[np.float64], Array]:
-        """The instants [slot] and the values [slot, row], to be saved."""
-        return np.array(self.times), np.array(self.values, np.int32)
-
-    @classmethod
-    def of_arrays(cls, times: Array, values: Array) -> Ring:
-        """Restore the ring from the arrays that `arrays` returned."""
-        return cls(tuple(times.tolist()), tuple(np.asarray(values, np.int32)))
-
-
-NOTHING_RECOMMENDED = Ring()
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,23 +43,36 @@ class State(Table):
     """[signal, row] reason for holding the row for want of a sample (`codes.NO_SAMPLE` ...)."""
     missing_age: Floats = column("d", np.nan, SIGNAL)
     """[signal, row] how old its latest sample was then, in seconds; NaN where it had none."""
-    recommendations: Ring = NOTHING_RECOMMENDED
-    """Counts before stabilization (HPA rules §10)."""
+    recommendations: Counts = column("i", UNKNOWN, SLOT)
+    """[slot, row] counts before stabilization (HPA rules §10), the latest last; `UNKNOWN` where a row has none."""
+    times: tuple[float, ...] = ()
+    """Instant of each slot, rising, at any distance from each other."""
 
     def opened(self, now: float, keep: float, signals: Iterable[str]) -> State:
-        """Ready for a cycle: a slot for `now`, a place for these signals, nothing older than `keep` seconds.
+        """Ready for a cycle: an empty slot for `now`, a place for these signals, no slot older than `keep` seconds.
+
+        One older slot stays: it shows that a row was known for the whole time, however irregular the cycles are. If the
+        clock was set back, later slots get the age of `now`.
 
         `decide` does it for its rows. A fleet of several groups is opened once, with the longest window of them all,
         before rows are taken: they fit back in then.
         """
-        return replace(
-            self.covering(signals),
-            recommendations=self.recommendations.opened(now, keep, self.rows),
-        )
+        state = self.covering(signals)
+        if state.times[-1:] == (now,):
+            return state
+        times = tuple(min(time, now) for time in state.times)
+        first = max(bisect_left(times, now - keep) - 1, 0)
+        slots = np.pad(state.recommendations[first:], ((0, 1), (0, 0)), constant_values=UNKNOWN)
+        return replace(state, times=(*times[first:], now), recommendations=slots)
 
-    def take(self, rows: Counts) -> State:
-        """Return these rows in this order; a negative row is new. Growth and compaction are one take."""
-        return replace(super().take(rows), recommendations=self.recommendations.take(rows))
+    def recommended(self, counts: Counts) -> State:
+        """Return the state with `counts` [row] in the latest slot, where they are larger than the present ones."""
+        latest = np.maximum(self.recommendations[-1:], counts, dtype=np.int32)
+        return replace(self, recommendations=np.concatenate([self.recommendations[:-1], latest]))
+
+    def recommended_since(self, begin: float) -> Counts:
+        """Return the counts [slot, row] of the instant `begin` and later."""
+        return self.recommendations[bisect_left(self.times, begin) :]
 
     def put(self, rows: Counts, table: State) -> State:
         """Return a copy with these rows replaced by those of `table`, which was taken after this state was opened.
@@ -131,24 +80,33 @@ class State(Table):
         Raises:
             ValueError: `table` has other signals or instants.
         """
-        return replace(super().put(rows, table), recommendations=self.recommendations.put(rows, table.recommendations))
+        if table.times != self.times:
+            raise ValueError(f"a state of {len(table.times)} instants does not fit into one of {len(self.times)}")
+        return super().put(rows, table)
 
     @classmethod
     def side_by_side(cls, rows: int, parts: Sequence[tuple[Array, State]]) -> State:
         """Return one state of several; a row has nothing in a slot in which its part was not decided."""
-        rings = [(positions, part.recommendations) for positions, part in parts]
-        return replace(super().side_by_side(rows, parts), recommendations=Ring.side_by_side(rows, rings))
+        times = tuple(sorted({time for _, part in parts for time in part.times}))
+        aligned = [(positions, part.with_times(times)) for positions, part in parts]
+        return replace(super().side_by_side(rows, aligned), times=times)
+
+    def with_times(self, times: tuple[float, ...]) -> State:
+        """Return the state with a slot for each of these instants; all of its own are among them."""
+        slots: Array = np.full((len(times), self.rows), UNKNOWN, np.int32)
+        slots[[times.index(time) for time in self.times]] = self.recommendations
+        return replace(self, times=times, recommendations=slots)
 
     def arrays(self) -> dict[str, Array]:
         """Return plain arrays by name, to be saved."""
-        at, recommendations = self.recommendations.arrays()
-        return {**super().arrays(), "recommendations_at": at, "recommendations": recommendations}
+        return {**super().arrays(), "recommendations_at": np.array(self.times)}
 
     @classmethod
     def of_arrays(cls, arrays: Mapping[str, Array]) -> State:
         """Return the state that `arrays` gave."""
-        ring = Ring.of_arrays(arrays["recommendations_at"], arrays["recommendations"])
-        return replace(super().of_arrays(arrays), recommendations=ring)
+        times = tuple(arrays["recommendations_at"].tolist())
+        slots = arrays["recommendations"].reshape(len(times), arrays["begun"].size)
+        return replace(super().of_arrays({**arrays, "recommendations": slots}), times=times)
 
 
 # Outages of samples or of load: the count before stays the floor for a while, as callers come back all at once.

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from forecaster.horizontal.clamps import FEW, bounded, highest_since, lowered_by_event, within_radius
 from forecaster.horizontal.row import UNKNOWN
-from forecaster.horizontal.state import Ring
+from forecaster.horizontal.state import State
 from forecaster.hpa.behavior import PastRecommendation
 from forecaster.hpa.limits import bound, stabilize_down
 from forecaster.hpa.numbers import MAX_INT32
@@ -34,12 +34,12 @@ def courses(draw: st.DrawFn) -> list[tuple[float, int | None]]:
     return [(float(age), draw(COUNTS)) for age in reversed(ages)]
 
 
-def ring_of(course: list[tuple[float, int | None]]):  # noqa: ANN201
-    ring, now = Ring(), NOW.timestamp()
+def state_of(course: list[tuple[float, int | None]]) -> State:
+    state, now = State.new(1), NOW.timestamp()
     for age, count in course:
         value = np.array([UNKNOWN if count is None else count])
-        ring = ring.opened(now - age, np.inf, 1).marked(value)
-    return ring.opened(now, np.inf, 1)
+        state = state.opened(now - age, np.inf, ()).recommended(value)
+    return state.opened(now, np.inf, ())
 
 
 @given(courses(), st.integers(0, 30), st.integers(0, 3600), st.booleans())
@@ -54,7 +54,7 @@ def test_stabilization_is_that_of_the_hpa_by_time(
     )
     expected, _ = stabilize_down(history, count, timedelta(seconds=window), NOW)
     width = float(window) if uniform else np.array([float(window)])
-    highest = highest_since(ring_of(course), width, NOW.timestamp())
+    highest = highest_since(state_of(course), width, NOW.timestamp())
     assert max(count, int(highest[0])) == expected
 
 
@@ -89,15 +89,15 @@ def test_the_maximum_of_an_event_takes_nothing_from_measured_demand_unless_state
 
 
 @given(st.lists(st.integers(-300, 600), min_size=1, max_size=30), st.integers(0, 900))
-def test_a_ring_is_as_long_as_its_window_and_one_slot_more(gaps: list[int], keep: int) -> None:
+def test_a_state_has_as_many_slots_as_its_window_and_one_slot_more(gaps: list[int], keep: int) -> None:
     """Whatever the clock does, instants never fall, and the stored ones reach back to the window's begin."""
-    ring, now = Ring(), 0.0
+    state, now = State.new(1), 0.0
     for count, gap in enumerate(gaps):
         now += gap
-        ring = ring.opened(now, keep, 1).marked(np.array([count]))
-        assert list(ring.times) == sorted(ring.times)
-        assert ring.times[-1] == now
-        assert sum(time < now - keep for time in ring.times) <= 1
+        state = state.opened(now, keep, ()).recommended(np.array([count]))
+        assert list(state.times) == sorted(state.times)
+        assert state.times[-1] == now
+        assert sum(time < now - keep for time in state.times) <= 1
 
 
 @given(st.integers(-5, 3000), st.integers(0, 50), st.integers(0, 2000))

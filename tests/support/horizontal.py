@@ -65,6 +65,5 @@ def recommended_before(*replicas_at: tuple[int, float]) -> State:
 
 def recommended(state: State) -> list[tuple[int, datetime]]:
     """Remembered counts of one row before stabilization, and when they were recommended."""
-    ring = state.recommendations
-    counts = zip((int(value[0]) for value in ring.values), ring.times, strict=True)
+    counts = zip(state.recommendations[:, 0].tolist(), state.times, strict=True)
     return [(count, datetime.fromtimestamp(at, UTC)) for count, at in counts if count != UNKNOWN]

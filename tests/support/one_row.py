@@ -100,8 +100,7 @@ def state_of(recommendations: Iterable[tuple[int, datetime]] = ()) -> State:
     """The state [one row] of a workload for which these counts were recommended earlier."""
     state = State.new(1)
     for replicas, at in sorted(recommendations, key=lambda pair: pair[1]):
-        ring = state.recommendations.opened(at.timestamp(), np.inf, 1)
-        state = replace(state, recommendations=ring.marked(np.array([replicas])))
+        state = state.opened(at.timestamp(), np.inf, ()).recommended(np.array([replicas]))
     return replace(state, begun=np.ones(1, np.bool_))
 
 

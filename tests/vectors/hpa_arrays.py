@@ -8,7 +8,7 @@ minimum, which no decision of ours meets: those answers stay with the scalar rul
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from forecaster.horizontal.clamps import bounded, highest_since
 from forecaster.horizontal.columns import Band
 from forecaster.horizontal.proposals import ReadyPods
 from forecaster.horizontal.row import UNKNOWN
-from forecaster.horizontal.state import Ring
+from forecaster.horizontal.state import State
 from forecaster.hpa import evaluate, limits, proposals, reconcile
 from forecaster.hpa.proposals import CombinedProposal, MetricProposal, NoRecommendation, Share, Unmeasured
 
@@ -117,9 +117,9 @@ class Arrays:
         self.answered["stabilization"] += 1
         _, stored = STABILIZE_DOWN(history, recommendation, window, now)
         past = sorted(history, key=lambda entry: entry.at)
-        values = tuple(np.array([entry.replicas], np.int32) for entry in past)
-        ring = Ring(times=tuple(entry.at.timestamp() for entry in past), values=values)
-        highest = highest_since(ring.opened(now.timestamp(), np.inf, 1), window.total_seconds(), now.timestamp())
+        values = np.array([[entry.replicas] for entry in past], np.int32).reshape(len(past), 1)
+        state = replace(State.new(1), recommendations=values, times=tuple(entry.at.timestamp() for entry in past))
+        highest = highest_since(state.opened(now.timestamp(), np.inf, ()), window.total_seconds(), now.timestamp())
         return max(recommendation, int(highest[0])), stored
 
     def bound(self, stabilized: int, min_replicas: int, max_replicas: int, growth: int) -> tuple[int, Clamp]:

@@ -88,10 +88,9 @@ def remembered(cycle: ShardedCycle) -> dict[WorkloadId, object]:
 
 
 def remembered_by(observed: Observed) -> dict[WorkloadId, object]:
-    slots = observed.state.recommendations.values
+    state = observed.state
     return {
-        id_: (int(observed.state.ready[row]), [int(slot[row]) for slot in slots])
-        for id_, row in observed.fleet.row.items()
+        id_: (int(state.ready[row]), state.recommendations[:, row].tolist()) for id_, row in observed.fleet.row.items()
     }
 
 

@@ -8,20 +8,19 @@ import numpy as np
 import pytest
 
 from forecaster.horizontal.row import UNKNOWN
-from forecaster.horizontal.state import Ring, State
+from forecaster.horizontal.state import State
 
 AT = 1.77e9
 
 
 def with_counts(*counts: int, now: float = AT) -> State:
     """State after a cycle that recommended these counts."""
-    state = State.new(len(counts), ("cpu",)).opened(now, 300.0, ())
-    return replace(state, recommendations=state.recommendations.marked(np.array(counts)))
+    return State.new(len(counts), ("cpu",)).opened(now, 300.0, ()).recommended(np.array(counts))
 
 
 def test_rows_stay_move_and_begin_in_one_take() -> None:
     taken = with_counts(4, 7).take(np.array([1, -1, 0]))
-    assert taken.recommendations.values[0].tolist() == [7, UNKNOWN, 4]
+    assert taken.recommendations[0].tolist() == [7, UNKNOWN, 4]
     assert taken.begun.tolist() == [False] * 3
     assert np.isnan(taken.expected).all()
 
@@ -44,7 +43,7 @@ def test_rows_of_other_cycles_or_signals_do_not_fit() -> None:
 
 def test_a_cycle_is_opened_once() -> None:
     state = with_counts(4)
-    assert state.opened(AT, 300.0, ()).recommendations is state.recommendations
+    assert state.opened(AT, 300.0, ()) is state
 
 
 def test_a_signal_that_is_new_has_nothing_yet() -> None:
@@ -57,13 +56,13 @@ def test_everything_is_saved_as_plain_arrays() -> None:
     state = with_counts(4, 7)
     restored = State.of_arrays(state.arrays())
     assert restored.signals == state.signals
-    assert [counts.tolist() for counts in restored.recommendations.values] == [[4, 7]]
-    assert restored.recommendations.times == state.recommendations.times
+    assert restored.recommendations.tolist() == [[4, 7]]
+    assert restored.times == state.times
 
 
 def test_a_clock_that_was_set_back_makes_nothing_older_and_forgets_nothing() -> None:
-    ring = Ring()
+    state = State.new(1)
     for now, count in ((AT, 3), (AT + 600, 9), (AT + 60, 4)):
-        ring = ring.opened(now, 300.0, 1).marked(np.array([count]))
-    assert ring.times == (AT, AT + 60, AT + 60)
-    assert [int(counts[0]) for counts in ring.since(AT + 60)] == [9, 4]
+        state = state.opened(now, 300.0, ()).recommended(np.array([count]))
+    assert state.times == (AT, AT + 60, AT + 60)
+    assert state.recommended_since(AT + 60).tolist() == [[9], [4]]
