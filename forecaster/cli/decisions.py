@@ -179,12 +179,12 @@ def history(
     from forecaster.report.decided import print_recorded
 
     settings = settings_of(config)
-    span = duration_of("--length", length)
+    since = current() - duration_of("--length", length)
     with closing(recorded_ledger(settings.state)) as ledger:
         if not (latest := ledger.latest()):
             raise ledger.nothing_recorded()
-        changes = ledger.changes_of(chosen(latest, workload), current() - span)
-    recorded = [(id_, decision) for id_, decisions in changes.items() for decision in decisions]
+        changes = ledger.changes_of(chosen(latest, workload), since)
+    recorded = [(id_, decision) for id_, decisions in changes.items() for decision in decisions if decision.at >= since]
     print_recorded(sorted(recorded, key=lambda each: (each[1].at, each[0])), length, output)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -172,10 +172,6 @@ def _end_where_nothing_is_compared(compared: Comparison, shown: ShownProgress) -
         finished(shown)
 
 
-HISTORY_BEFORE = timedelta(days=30)
-"""A count that has not changed for long was decided long ago."""
-
-
 def decisions_of(
     settings: StateSettings, workloads: Iterable[WorkloadId], begin: datetime
 ) -> dict[WorkloadId, list[DecidedCount]]:
@@ -185,5 +181,5 @@ def decisions_of(
 
     return {
         id_: [DecidedCount(decision.at, decision.decided.replicas, decision.decided.spare) for decision in decisions]
-        for id_, decisions in recorded_changes(settings, workloads, begin - HISTORY_BEFORE).items()
+        for id_, decisions in recorded_changes(settings, workloads, begin).items()
     }

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import islice
 from typing import Any, NamedTuple
 
-from sqlalchemy import Column, Connection, bindparam, delete, func, select, tuple_, update
+from sqlalchemy import Column, ColumnElement, Connection, and_, bindparam, delete, func, or_, select, tuple_, update
 
 from forecaster.domain.decision import Recommendation
 from forecaster.domain.report import ForecastScore
@@ -217,17 +217,20 @@ class SqlLedger:
             self._write_scores()
 
     def changes_of(self, ids: Iterable[WorkloadId], since: datetime) -> dict[WorkloadId, list[Decision]]:
-        """Return every change of the decisions about these workloads, oldest first; a query reads some hundreds.
+        """Return the count in force at `since` and every change after it, oldest first; a query reads some hundreds.
 
         Raises:
             StoreError: the database cannot be read.
         """
         changes: dict[WorkloadId, list[Decision]] = {id_: [] for id_ in ids}
         columns = [decisions.c[name] for name in DecisionRow._fields]
+        at, other = int(since.timestamp()), decisions.alias()
+        counts = (other.c.workload == workloads.c.id, other.c.at <= at, other.c.replicas.is_not(None))
+        in_force = select(func.max(other.c.at)).where(*counts).scalar_subquery()
         query = (
             select(*IDENTITY_COLUMNS, decisions.c.at, decisions.c.message, decisions.c.resources_message, *columns)
             .join(workloads, workloads.c.id == decisions.c.workload)
-            .where(decisions.c.at >= int(since.timestamp()))
+            .where(decisions.c.at >= func.coalesce(in_force, at))
             .order_by(decisions.c.at)
         )
         identities = list(changes)
@@ -331,17 +334,26 @@ class SqlLedger:
         join_hours(self._database, connection, now)
         before = now - self._keep
         connection.execute(delete(workloads).where(workloads.c.seen_at < before))
-        decided, scored = (_dropped(connection, column, before) for column in (decisions.c.at, scores.c.at))
-        return decided and scored
+        decided = _dropped(connection, decisions.c.at, before, ~_in_force(before))
+        return _dropped(connection, scores.c.at, before) and decided
 
 
-def _dropped(connection: Connection, column: Column[int], before: int) -> bool:
-    """Drop the oldest rows before an instant; whether none of them is left."""
-    oldest: int | None = connection.scalar(select(func.min(column)))
-    if oldest is None or oldest >= before:
+def _in_force(at: int) -> ColumnElement[bool]:
+    """Whether a decision about a known workload was in force at an instant: the last one, and the last with a count."""
+    later = decisions.alias()
+    after = (later.c.workload == decisions.c.workload, later.c.at > decisions.c.at, later.c.at <= at)
+    superseded, counted = select(later.c.at).where(*after), decisions.c.replicas.is_not(None)
+    last = or_(~superseded.exists(), and_(counted, ~superseded.where(later.c.replicas.is_not(None)).exists()))
+    return and_(decisions.c.workload.in_(select(workloads.c.id)), last)
+
+
+def _dropped(connection: Connection, column: Column[int], before: int, *expired: ColumnElement[bool]) -> bool:
+    """Drop the oldest expired rows before an instant; whether none of them is left."""
+    oldest: int | None = connection.scalar(select(func.min(column)).where(column < before, *expired))
+    if oldest is None:
         return True
     end = min(before, oldest + DROPPED_SECONDS)
-    connection.execute(delete(column.table).where(column < end))
+    connection.execute(delete(column.table).where(column < end, *expired))
     return end == before
 
 

@@ -58,6 +58,7 @@ def test_a_decision_is_kept_when_it_changes(ledger: SqlLedger) -> None:
         ledger.record(at, [recommendation(WEB, at=at, replicas=count), recommendation(API, at=at)])
     assert replicas(ledger) == [5, 6, 5]
     assert [change.at for change in ledger.changes_of([WEB], NOON + MINUTE)[WEB]] == [
+        NOON,
         NOON + 2 * MINUTE,
         NOON + 4 * MINUTE,
     ]
@@ -211,7 +212,7 @@ def test_what_is_older_than_it_is_kept_is_dropped(ledger: SqlLedger, address: st
     ledger.record(NOON, [recommendation(WEB, replicas=4), recommendation(API)])
     ledger.score([score()])
     ledger.record(NOON + 20 * DAY, [recommendation(WEB, replicas=7)])
-    ledger.record(NOON + 31 * DAY, [recommendation(WEB, replicas=7)])
+    ledger.record(NOON + 51 * DAY, [recommendation(WEB, replicas=7)])
     assert replicas(ledger) == [7]
     assert accuracy_of(address, WEB, EVER) == []
     assert ledger.changes_of([API], EVER)[API] == []
@@ -224,16 +225,25 @@ def test_after_a_long_standstill_the_cycles_share_the_work_of_dropping(ledger: S
     for minute in range(5):
         ledger.record(NOON + 40 * DAY + minute * MINUTE, [recommendation(WEB, replicas=24)])
         left.append(len(replicas(ledger)))
-    assert left == [18, 12, 6, 0, 0]
+    assert left == [18, 12, 6, 1, 1]
 
 
-def test_a_workload_whose_decision_never_changes_is_not_forgotten(ledger: SqlLedger, address: str) -> None:
+def test_a_decision_that_never_changes_is_kept_as_long_as_it_is_in_force(ledger: SqlLedger, address: str) -> None:
     for day in range(0, 100, 10):
-        ledger.record(NOON + day * DAY, [recommendation(WEB)])
-    assert replicas(ledger) == []
+        ledger.record(NOON + day * DAY, [recommendation(WEB, replicas=4)])
+    assert replicas(ledger) == [4]
     with closing(open_ledger(address)) as again:
-        again.record(NOON + 100 * DAY, [recommendation(WEB)])
-        assert replicas(again) == []
+        again.record(NOON + 100 * DAY, [recommendation(WEB, replicas=4)])
+        assert replicas(again) == [4]
+
+
+def test_of_old_holds_the_last_is_kept_and_the_count_that_it_leaves_in_force(ledger: SqlLedger) -> None:
+    for hour, count in enumerate([3, 4, None, None]):
+        reason = (Reason.NO_DATA, Reason.STALE)[hour % 2] if count is None else Reason.FORECAST
+        ledger.record(NOON + hour * HOUR, [recommendation(WEB, replicas=count, reason=reason)])
+    ledger.record(NOON + 40 * DAY, [recommendation(WEB, replicas=None, reason=Reason.STALE)])
+    assert replicas(ledger) == [4, None]
+    assert [change.decided.replicas for change in ledger.changes_of([WEB], NOON + 39 * DAY)[WEB]] == [4, None]
 
 
 @pytest.fixture

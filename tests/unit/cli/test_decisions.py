@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -77,6 +78,15 @@ def test_its_document_is_of_its_schema(config: Path) -> None:
 def test_says_when_nothing_changed(config: Path) -> None:
     assert history(config, "--length", "5m").stdout == "Nothing changed within 5m.\n"
     assert history(config, "--length", "5m", "-o", "csv").stdout == ""
+
+
+def test_a_decision_in_force_is_listed_however_old_it_is(tmp_path: Path, config: Path) -> None:
+    with closing(SqlLedger(f"sqlite:///{tmp_path / 'ledger.sqlite'}", keep=timedelta(days=1))) as ledger:
+        for days in (-9, 0):
+            at = current() + timedelta(days=days)
+            ledger.record(at, [recommendation(workload_id("steady"), at=at, replicas=7)])
+    assert "3 → 7" in history(config, "shop/steady", "--length", "30d").stdout
+    assert history(config, "shop/steady").stdout == "Nothing changed within 1d.\n"
 
 
 def refusal(folder: Path, state: Path) -> str:
