@@ -125,6 +125,7 @@ class RecentOffers(NamedTuple):
     """Recent offers of one object."""
 
     uid: str
+    """Identity; offers of another one are forgotten."""
     since: datetime
     """Instant of the first look."""
     known_at: datetime

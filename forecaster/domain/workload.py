@@ -42,14 +42,19 @@ def may_be_a_name(text: str) -> bool:
 
 LEADERS = {"LeaderWorkerSet": "StatefulSet"}
 """Kinds whose replica is a group of pods, and the kind of the object of the same name that makes their leaders."""
+KIND_GROUPS = {"Deployment": "apps", "StatefulSet": "apps"}
+"""API groups of the kinds that Kubernetes has itself."""
 
 
-def scaled_workload(namespace: str, kind: str, name: str) -> WorkloadId:
+def scaled_workload(namespace: str, kind: str, name: str, version: str | None = None) -> WorkloadId:
     """The workload that an autoscaler with this target counts and measures: of groups of pods, their leaders.
 
-    The scale subresource of a LeaderWorkerSet selects leaders alone (`status.hpaPodSelector`).
+    The scale subresource of a LeaderWorkerSet selects leaders alone (`status.hpaPodSelector`). With the `version` of
+    another API group the kind is another one, `Deployment.example.com`, as for Kubernetes.
     """
-    return WorkloadId(namespace, LEADERS.get(kind, kind), name)
+    group = KIND_GROUPS.get(kind, "") if version is None else version.rpartition("/")[0]
+    other = f"{kind}.{group}" if group != KIND_GROUPS.get(kind, group) else kind
+    return WorkloadId(namespace, LEADERS.get(other, other), name)
 
 
 class TargetType(StrEnum):

@@ -241,7 +241,7 @@ def _controlled(policies: Sequence[ContainerPolicy]) -> frozenset[str]:
 
 def _target(object_: NeighbourObject) -> WorkloadId:
     reference = object_.spec.scale_target_ref or object_.spec.target_ref or TargetReference()
-    return scaled_workload(object_.metadata.namespace, reference.kind, reference.name)
+    return scaled_workload(object_.metadata.namespace, reference.kind, reference.name, reference.api_version or None)
 
 
 REDUCED: Mapping[str, Callable[[NeighbourObject], Any]] = {HPAS: _hpa, SCALED_OBJECTS: _scaled_object, VPAS: _vpa}

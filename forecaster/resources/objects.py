@@ -32,6 +32,7 @@ class TargetReference(Wire, frozen=True):
 
     kind: str = "Deployment"
     name: str = ""
+    api_version: str = ""
 
 
 class ResourceMeta(WatchedMeta, frozen=True):

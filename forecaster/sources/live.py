@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forecaster.domain.amounts import listed
 from forecaster.domain.window import Inventory, StartedPod
-from forecaster.domain.workload import Autoscaler, Resources, Spread, Target, Workload, WorkloadId
+from forecaster.domain.workload import KIND_GROUPS, Autoscaler, Resources, Spread, Target, Workload, WorkloadId
 from forecaster.horizontal.lead_time import MAX_SCALE_UPS
 from forecaster.kube.collection import Collection, Key
 from forecaster.kube.objects import HorizontalPodAutoscaler, LabelledOnly, MetadataOnly, PodObject, Scalable
@@ -93,7 +93,6 @@ class LiveCluster:
             )
             for kind in kinds
         }
-        self._groups = {kind.kind: kind.group for kind in kinds}
         self.replica_sets = Watch(
             Collection(REPLICA_SETS, MetadataOnly, metadata_only=True), owner_of_object, clock=clock
         )
@@ -163,17 +162,7 @@ class LiveCluster:
 
     def scalers(self, id_: WorkloadId) -> list[tuple[Key, LiveHpa]]:
         """The HPAs that scale a workload, by name."""
-        hpas = [(key, hpa) for key in sorted(self.scaling.get(id_, ())) if (hpa := self.hpas.objects.get(key))]
-        return [(key, hpa) for key, hpa in hpas if not self._other_group(hpa)]
-
-    def _other_group(self, hpa: LiveHpa) -> str:
-        """Say that an HPA names a kind of ours by another API group, where Kubernetes finds no such workload."""
-        target, group = hpa.spec.scale_target, hpa.spec.scale_target.api_version.rpartition("/")[0]
-        own = self._groups.get(target.kind, group)
-        named = f"API group {group}" if group else "no API group"
-        return (
-            "" if group == own else f"its scaleTargetRef names {target.kind} of {named}, not of {own}; it scales none"
-        )
+        return [(key, hpa) for key in sorted(self.scaling.get(id_, ())) if (hpa := self.hpas.objects.get(key))]
 
     def faults(self) -> list[str]:
         """Collections that are not followed, or of which objects are left out, and why; one sentence each."""
@@ -327,15 +316,16 @@ class LiveCluster:
     def _pointless(self, namespaces: re.Pattern[str]) -> Iterator[str]:
         for id_, keys in list(self.scaling.items()):
             watch = self.workloads.get(id_.kind)
-            gone = watch is not None and watch.fresh and (id_.namespace, id_.name) not in watch.objects
-            if not namespaces.fullmatch(id_.namespace):
+            kind, dot, group = id_.kind.partition(".")
+            if watch is not None and watch.fresh and (id_.namespace, id_.name) not in watch.objects:
+                why = f"scales {id_.kind} {id_.name}, which is not there"
+            elif dot and kind in KIND_GROUPS:
+                named = f"{kind} of API group {group}" if group else f"{kind} of no API group"
+                why = f"its scaleTargetRef names {named}, not of {KIND_GROUPS[kind]}; it scales none"
+            else:
                 continue
-            for key in sorted(keys):
-                hpa = self.hpas.objects.get(key)
-                if other := hpa and self._other_group(hpa):
-                    yield f"HPA {'/'.join(key)}: {other}"
-                elif gone:
-                    yield f"HPA {'/'.join(key)}: scales {id_.kind} {id_.name}, which is not there"
+            if namespaces.fullmatch(id_.namespace):
+                yield from (f"HPA {namespace}/{name}: {why}" for namespace, name in sorted(keys))
 
     def _pod_means(self) -> dict[WorkloadId, Resources]:
         """Mean resources of the pods of each workload that state them; nothing while pods cannot be listed.

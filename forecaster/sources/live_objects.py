@@ -265,7 +265,8 @@ _one_id = lru_cache(maxsize=1 << 17)(WorkloadId)
 
 def scaled_id(namespace: str, spec: HpaSpec) -> WorkloadId:
     """Return the workload that an HPA counts and measures."""
-    return workload_id(*scaled_workload(namespace, spec.scale_target.kind, spec.scale_target.name))
+    target = spec.scale_target
+    return workload_id(*scaled_workload(namespace, target.kind, target.name, target.api_version))
 
 
 def _image(spec: PodSpec) -> str:

@@ -196,7 +196,7 @@ class SqlLedger:
             known = _read_known(connection) if known is None else known
             records = recommendations if changes is None else changes.summaries
             rows = ((record, decision_row(record)) for record in records)
-            news = [(record, after) for record, after in rows if changed(_before(known, record.id), after)]
+            news = [(record, after) for record, after in rows if changed(known.get(record.id, (0, None))[1], after)]
             if news:
                 known = self._write(connection, now, known, news)
             if tidy:
@@ -224,13 +224,13 @@ class SqlLedger:
         """
         changes: dict[WorkloadId, list[Decision]] = {id_: [] for id_ in ids}
         columns = [decisions.c[name] for name in DecisionRow._fields]
-        at, other = int(since.timestamp()), decisions.alias()
-        counts = (other.c.workload == workloads.c.id, other.c.at <= at, other.c.replicas.is_not(None))
+        begin, other = int(since.timestamp()), decisions.alias()
+        counts = (other.c.workload == workloads.c.id, other.c.at <= begin, other.c.replicas.is_not(None))
         in_force = select(func.max(other.c.at)).where(*counts).scalar_subquery()
         query = (
             select(*IDENTITY_COLUMNS, decisions.c.at, decisions.c.message, decisions.c.resources_message, *columns)
             .join(workloads, workloads.c.id == decisions.c.workload)
-            .where(decisions.c.at >= func.coalesce(in_force, at))
+            .where(decisions.c.at >= func.coalesce(in_force, begin))
             .order_by(decisions.c.at)
         )
         identities = list(changes)
@@ -363,10 +363,6 @@ def _read_known(connection: Connection) -> dict[WorkloadId, KnownWorkload]:
         WorkloadId(namespace, kind, name): KnownWorkload(row, DecisionRow(*rest))
         for row, namespace, kind, name, *rest in connection.execute(select(*columns))
     }
-
-
-def _before(known: Mapping[WorkloadId, KnownWorkload], workload: WorkloadId) -> DecisionRow | None:
-    return known[workload].decided if workload in known else None
 
 
 def _change(row: int, at: int, record: Recommendation, after: DecisionRow) -> dict[str, object]:

@@ -64,7 +64,7 @@ def object_of(mode: str, name: str = "web") -> Document:
     """An object as its owner applied it: a floor of 2, three replicas, or a small pod."""
     claim = {"manager": OWNER, "operation": "Update", "time": (NOON - timedelta(days=1)).isoformat()}
     if mode == "floor":
-        target = {"kind": "Deployment", "name": name}
+        target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": name}
         claim["fieldsV1"] = {"f:spec": {"f:minReplicas": {}}}  # type: ignore[assignment]
         spec = {"scaleTargetRef": target, "minReplicas": 2, "maxReplicas": 20}
         return {"metadata": {"managedFields": [claim]}, "spec": spec, "status": {"currentReplicas": 4}}

@@ -157,7 +157,8 @@ def path_of(hpa: LiveAutoscaler) -> str:
 def listed_autoscaler(hpa: HorizontalPodAutoscaler) -> LiveAutoscaler:
     """Reduce one HPA of a list."""
     meta, spec = hpa.metadata, decoder_of(HpaSpecFields).decode(hpa.spec)
-    target = scaled_workload(meta.namespace, spec.scale_target_ref.kind, spec.scale_target_ref.name)
+    reference = spec.scale_target_ref
+    target = scaled_workload(meta.namespace, reference.kind, reference.name, reference.api_version)
     bounds, scale_up = ReplicaBounds(spec.min_replicas, spec.max_replicas), (spec.behavior or {}).get("scaleUp") or {}
     return autoscaler_of(meta, target, bounds, hpa.status.current_replicas, scale_up.get("selectPolicy", ""))
 

@@ -53,9 +53,12 @@ def floor_plan(
     writes, refusals, renewals = [], [], dict[tuple[str, ...], Write]()
     for hpa in concerned:
         offer = offers.get(hpa.target) or FloorOffer(None)
-        recent = memory_after[hpa.key] = with_offer(memory.get(hpa.key), hpa.uid, offer.floor, now, rules.lower_after)
+        before, identity = memory.get(hpa.key), f"{hpa.uid} of {hpa.target.path}"
+        moved = before if before and hpa.floor and before.uid != identity else None
+        recent = memory_after[hpa.key] = moved or with_offer(before, identity, offer.floor, now, rules.lower_after)
         in_mode = floored(hpa.target)
-        match _decided(hpa, offer, recent, _unfit(hpa, targets[hpa.target], floored=in_mode), now, rules):
+        unfit = _unfit(hpa, targets[hpa.target], floored=in_mode, moved=moved is not None)
+        match _decided(hpa, offer, recent, unfit, now, rules):
             case Write() as write:
                 writes.append(write)
                 if write.move and hpa.floor and _renewal_due(hpa.floor, now, rules):
@@ -65,8 +68,8 @@ def floor_plan(
     return FloorPlan(writes, refusals, memory_after, [hpa.replicas for hpa in concerned], renewals)
 
 
-def _unfit(hpa: LiveAutoscaler, autoscalers: int, *, floored: bool) -> WriteRefusal | None:
-    """Say why this HPA must not have a floor."""
+def _unfit(hpa: LiveAutoscaler, autoscalers: int, *, floored: bool, moved: bool) -> WriteRefusal | None:
+    """Say why this HPA must not have a floor; `moved` if its floor is of another target."""
     if hpa.misread:
         return WriteRefusal(hpa, RefusalReason.UNREADABLE, f"{hpa}: {hpa.misread}")
     if hpa.scaler:
@@ -81,7 +84,8 @@ def _unfit(hpa: LiveAutoscaler, autoscalers: int, *, floored: bool) -> WriteRefu
         return WriteRefusal(
             hpa, RefusalReason.AMBIGUOUS, f"{hpa}: {autoscalers} HPAs scale {hpa.target}; remove all but one"
         )
-    return None if floored else WriteRefusal(hpa, RefusalReason.OWNED, f"the policy of {hpa.target} has no mode floor")
+    why = "had another target when its floor was raised" if moved else f"the policy of {hpa.target} has no mode floor"
+    return None if floored and not moved else WriteRefusal(hpa, RefusalReason.OWNED, f"{hpa}: {why}")
 
 
 def _decided(

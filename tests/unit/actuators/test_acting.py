@@ -19,6 +19,7 @@ from forecaster.actuators.writes import Change
 from forecaster.domain.decision import Reason
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
+from forecaster.domain.workload import WorkloadId
 from forecaster.kube.client import ApiError, UnreachableError
 from forecaster.resources.neighbours import Neighbours, ScaledObject
 from tests.support.autoscalers import OWNER, FakeAutoscalers, live_hpa
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from forecaster.domain.report import Effected
-    from forecaster.domain.workload import WorkloadId
 
 MINUTE = timedelta(minutes=1)
 
@@ -228,6 +228,13 @@ class TestUndo:
         other.now = replica.now
         assert other.cycle(7).writes == {("restore", "written"): 1}
         assert replica.cluster.only().min_replicas == 2
+
+    def test_a_floor_ends_where_its_hpa_gets_another_target_though_a_write_fails(self, replica: Replica) -> None:
+        replica.cycle(7)
+        replica.cluster.change(target=WorkloadId("shop", "Deployment", "other"))
+        replica.cluster.fails = [ApiError("conflict", 409)]
+        replica.cycles(2)
+        assert (replica.cluster.only().min_replicas, replica.cluster.only().floor) == (2, None)
 
     @pytest.mark.parametrize("change", [Change.RESTORE, Change.ROLL_BACK])
     def test_part_of_an_undo_keeps_the_marks_that_say_what_the_rest_is(self, change: Change) -> None:

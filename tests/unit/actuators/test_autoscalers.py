@@ -35,7 +35,11 @@ def fields(manager: str, *names: str, subresource: str = "") -> dict[str, Any]:
 
 
 def read(
-    *managed: dict[str, Any], annotations: dict[str, str] | None = None, scale_up: str = "Max", **metadata: Any
+    *managed: dict[str, Any],
+    annotations: dict[str, str] | None = None,
+    scale_up: str = "Max",
+    version: str = "apps/v1",
+    **metadata: Any,
 ) -> LiveAutoscaler:
     """Read an HPA of web with minReplicas 7, these managedFields, annotations and metadata."""
     behavior = {"scaleUp": {"selectPolicy": scale_up}}
@@ -52,7 +56,7 @@ def read(
         "spec": {
             "minReplicas": 7,
             "maxReplicas": 20,
-            "scaleTargetRef": {"kind": "Deployment", "name": "web"},
+            "scaleTargetRef": {"apiVersion": version, "kind": "Deployment", "name": "web"},
             "behavior": behavior,
         },
         "status": {"currentReplicas": 4},
@@ -69,6 +73,14 @@ def test_an_hpa_that_must_never_scale_up_gets_no_floor() -> None:
     assert [write.min_replicas for plan in plans for write in plan.writes] == [12]
     (refusal,) = (refusal for plan in plans for refusal in plan.refusals)
     assert refusal.message == "HPA shop/web-hpa: its behavior disables scaling up; minReplicas is left alone"
+
+
+@pytest.mark.parametrize("version", ["example.com/v1", "extensions/v1beta1", ""])
+def test_an_hpa_that_names_another_api_group_is_no_second_hpa_of_the_workload(version: str) -> None:
+    web, other = read(), read(version=version, name="other")
+    plan = floor_plan([web, other], {web.target: FloorOffer(12)}, lambda _: True, {}, NOON, FloorSettings(enabled=True))
+    assert [(write.subject.name, write.min_replicas) for write in plan.writes] == [("web-hpa", 12)]
+    assert plan.refusals == []
 
 
 RAISED = {BEFORE: "2", EXPIRES: "2026-03-01T12:15:00Z"}

@@ -282,7 +282,8 @@ class TestAnnotation:
         world.cycle(6)
         (write,) = world.cluster.written
         raw = msgspec.to_builtins(applied(write))
-        raw["spec"] = {"scaleTargetRef": {"kind": "Deployment", "name": "web"}, "minReplicas": 6, "maxReplicas": 20}
+        target = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+        raw["spec"] = {"scaleTargetRef": target, "minReplicas": 6, "maxReplicas": 20}
         hpa = listed_autoscaler(msgspec.json.decode(msgspec.json.encode(raw), type=HorizontalPodAutoscaler))
         assert hpa.watch == write.watch
         assert isinstance(hpa.watch, RecentChange)
