@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from forecaster.demand.alignment import rows_among
 from forecaster.domain.amounts import memory
 from forecaster.domain.signal import CPU, MEMORY, Signal
-from forecaster.domain.window import FIVE_MINUTES, last_multiple
+from forecaster.domain.window import DAY, FIVE_MINUTES, last_multiple
 from forecaster.domain.workload import ContainerBlock, ContainerFacts, ContainerId, WorkloadId
 from forecaster.errors import SourceError
 from forecaster.ports import ContainerSource, Source
@@ -64,32 +64,44 @@ class Containers:
     """Instant of the latest column."""
     read: datetime | None = None
     """Up to where everything was answered."""
+    reached: dict[Signal, datetime] = field(default_factory=dict)
+    """Up to where each signal was answered since then."""
+    waits: bool = False
+    """Whether a reading found no more time and goes on in the next cycle: of a large fleet it takes minutes."""
     news: deque[ContainerNews] = field(default_factory=lambda: deque(maxlen=MAX_NEWS))
 
-    def catch_up(self, source: Source, now: datetime) -> list[str]:
+    def catch_up(self, source: Source, now: datetime, has_time: Callable[[], bool] = lambda: True) -> list[str]:
         """Read containers once an hour from a source that reports them; return a sentence for each failure."""
         latest = last_multiple(now, FIVE_MINUTES)
         if self.end is not None and self.end > latest:  # the clock went back: what it was ahead is nothing to keep
-            self.end = self.read = None
+            self.end, self.read, self.reached = None, None, {}
         if not isinstance(source, ContainerSource) or (self.read is not None and latest - self.read < RENEWED):
             return []
         try:
-            self._read(source, now, latest)
+            self._read(source, now, latest, has_time)
         except SourceError as error:
             return [f"containers: {error}" if self.of_workload else f"containers: {error}; pods are sized as a whole"]
         return [f"containers: {why}; the earlier facts are used" for why in self.facts.unread]
 
-    def _read(self, source: ContainerSource, now: datetime, latest: datetime) -> None:
-        """Query all that was not answered yet; what arrives is stored at once, and queried again if the rest fails."""
+    def _read(self, source: ContainerSource, now: datetime, latest: datetime, has_time: Callable[[], bool]) -> None:
+        """Query all that was not answered yet, a day at a time; what arrives is stored at once."""
         begin = latest - CONTAINER_HISTORY + FIVE_MINUTES
-        start = begin if self.read is None else max(self.read + FIVE_MINUTES, begin)
-        before, self.facts = self.facts, source.containers(now)
-        self.news.extend(container_news(before, self.facts, now))
+        if not self.waits:
+            before, self.facts = self.facts, source.containers(now)
+            self.news.extend(container_news(before, self.facts, now))
+        self.waits = False
         self._move_to(latest)
         for signal in USAGE:
-            for block in source.container_usage(signal, start, latest, FIVE_MINUTES):
-                self._write(signal, block, latest)
-        self.read = latest
+            start = max((self.reached.get(signal) or self.read or begin - FIVE_MINUTES) + FIVE_MINUTES, begin)
+            while start <= latest:
+                end = min(start + DAY, latest)
+                for block in source.container_usage(signal, start, end, FIVE_MINUTES):
+                    self._write(signal, block, latest)
+                self.reached[signal], start = end, end + FIVE_MINUTES
+                self.waits = end < latest and not has_time()
+                if self.waits:
+                    return
+        self.read, self.reached = latest, {}
         self._forget_silent()
         self._index()
 

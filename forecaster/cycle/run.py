@@ -181,8 +181,7 @@ class Cycle:
 
     def _catch_up(self, targets: Targets, now: datetime, steps: Steps) -> Sequence[str]:
         with self.writing:
-            reached = steps.within("observations")
-            return catch_up(self.history, self.source, targets, now, self.completeness, reached)
+            return catch_up(self.history, self.source, targets, now, self.completeness, steps.within("observations"))
 
     def _demands(self, rows: Rows) -> Demands:
         return demands_of(self.history, rows, self.throttling.hours, self.completeness.latest_caches)
@@ -249,7 +248,9 @@ class Cycle:
         """Renew containers, throttling, capacities and sizes; return a sentence for each unread fact."""
         workloads = targets.inventory.workloads
         with self.writing:
-            unread = self.containers.catch_up(self.source, now)
+            unread = self.containers.catch_up(self.source, now, time)
+        if self.containers.waits and self.containers.read is None:
+            return unread
         self.throttling.follow(self.containers.facts, self.containers.read)
         self.decider.observed.capacities.renew(self.history, self.containers, self.policies, workloads)
         loads = PodLoads(self.history, self.forecaster, self.policies)

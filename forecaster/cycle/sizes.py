@@ -96,9 +96,8 @@ class PodSizes:
 
     def _in_turn(self, workloads: Sequence[Workload]) -> list[Workload]:
         """Return the workloads with a size that are due in this cycle."""
-        count = len(workloads)
-        in_turn = [workload for i, workload in enumerate(workloads) if i * SIZING_ROUNDS // count == self.turn]
-        return [workload for workload in in_turn if workload.id in self.known]
+        sized = ((i, workload) for i, workload in enumerate(workloads) if workload.id in self.known)
+        return [workload for i, workload in sized if i * SIZING_ROUNDS // len(workloads) == self.turn]
 
     def of(self, id_: WorkloadId) -> PodSizing:
         """Return the chosen sizes of a workload; empty if it was never sized."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,18 +11,23 @@ import pytest
 from forecaster.cycle.sizes import PodSizes
 from forecaster.cycle.steps import PATIENCE, Steps, TimeShare
 from forecaster.domain.signal import BUILT_IN
+from forecaster.domain.window import DAY
 from forecaster.forecasting.shards import ROWS, Shards
 from models import LastValue
 from tests.support.fakes import CycleOnFakes, FakePublisher, load
+from tests.unit.cycle.test_containers import WEB, Telling
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
 
     from forecaster.cycle.run import Outcome
+    from forecaster.domain.signal import Signal
+    from forecaster.domain.workload import ContainerBlock
     from models import Fitted, Panel
 
 WORKLOADS = 3 * ROWS
-FIT_SECONDS, PORTION, PORTION_SECONDS = 20.0, 48, 3.0
+FIT_SECONDS, PORTION, PORTION_SECONDS, DAY_SECONDS = 20.0, 48, 3.0, 20.0
 
 
 @dataclass
@@ -63,6 +68,19 @@ class SlowSizes(PodSizes):
         assert self.clock
         self.clock.seconds += PORTION_SECONDS
         return super()._sized(*args, **kwargs)
+
+
+@dataclass
+class SlowContainers(Telling):
+    """A source that takes twenty seconds for a day of usage by container."""
+
+    clock: Clock = field(default_factory=Clock)
+
+    def container_usage(
+        self, signal: Signal, start: datetime, end: datetime, step: timedelta
+    ) -> Iterator[ContainerBlock]:
+        self.clock.seconds += DAY_SECONDS * ((end - start) / DAY)
+        return super().container_usage(signal, start, end, step)
 
 
 class SlowPublisher(FakePublisher):
@@ -150,6 +168,21 @@ def test_a_step_that_was_done_waits_as_long_again() -> None:
         done: list[str] = []
         steps.optional("sizes", lambda done=done: done.append("sizes"), None)  # type: ignore[misc]
         assert done == expected
+
+
+def test_no_cycle_waits_for_the_eight_days_of_containers_of_a_large_fleet() -> None:
+    """They take five minutes, after which the published table would be stale; all the while nothing is sized."""
+    clock, stage = Clock(), CycleOnFakes(learns_first=False)
+    stage.cycle.seconds, stage.cycle.budget = clock, timedelta(seconds=30)
+    stage.cycle.source = SlowContainers([load("web")], clock=clock)
+    took, sized = [], []
+    for minute in range(20):
+        began = clock.seconds
+        stage.run_minutes(minute, minute)
+        took.append(clock.seconds - began)
+        sized.append(tuple(container.name for container in stage.cycle.sizes.of(WEB.id)))
+    assert max(took) <= 30 + DAY_SECONDS
+    assert [*dict.fromkeys(sized)] == [(), ("app", "proxy")]
 
 
 @pytest.mark.parametrize(("share", "until"), [(0.5, 15.0), (1.0, 20.0), (0.0, 10.0)])
