@@ -44,6 +44,7 @@ from forecaster.config.settings import Settings, parse
 from forecaster.cycle import rows as rows_of_fleet
 from forecaster.cycle.benefit import LiveBenefit
 from forecaster.cycle.gates import JUDGING_INTERVAL, ROUND, SOONEST
+from forecaster.cycle.run import Effects
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.horizontal.gate_states import Gates
 from forecaster.publish.pictures import PictureFile
@@ -167,7 +168,7 @@ def build(settings: Settings, source: Source, parts: ExitStack, directory: Path)
     benefit = LiveBenefit()
     table.beside["benefit"] = lambda: benefit.texts
     publisher = OfferPublisher(settings.policies, {"table": table, "pictures": pictures, "benefit": benefit})
-    cycle = build_cycle(settings, source, history, publisher=publisher, ledger=ledger)
+    cycle = build_cycle(settings, source, history, Effects(publisher, ledger))
     cycle.benefit = benefit
     cycle.seconds, cycle.watch = time.process_time, PeakWatch()
     return cycle, history

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from forecaster.domain.decision import Recommendation
@@ -74,20 +74,14 @@ class StageWatch(Protocol):
         """Ctrl-C came within this stage: whether the rest is done with what is known."""
 
 
-class Changes(NamedTuple):
-    """Decisions of a cycle that differ from the last recorded ones."""
-
-    present: Sequence[WorkloadId]
-    """Every workload."""
-    summaries: Sequence[Recommendation]
-    """Records of those that may differ, without signals; with clamps only where pods are to spare."""
-
-
 class Ledger(Protocol):
     """Store of decisions and the later errors of forecasts. Raises `StoreError`."""
 
-    def record(self, at: datetime, recommendations: Sequence[Recommendation], changes: Changes | None = None) -> None:
-        """Keep what changed since the last cycle that was kept; `changes` spares looking at every record."""
+    def record(self, at: datetime, records: Sequence[Recommendation], present: Sequence[WorkloadId] = ()) -> None:
+        """Keep the decisions that differ from the last kept ones; `present` are workloads that are there beside them.
+
+        Records may lack signals, and clamps where no pods are to spare.
+        """
 
     def score(self, scores: Sequence[ForecastScore]) -> None:
         """Keep errors of forecasts that have matured."""

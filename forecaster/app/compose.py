@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from forecaster.domain.decision import Recommendation
     from forecaster.domain.report import ForecastScore
     from forecaster.domain.workload import WorkloadId
-    from forecaster.ports import Actuator, Changes, Histories, Ledger, Publisher, Source, StageWatch
+    from forecaster.ports import Histories, Source, StageWatch
     from forecaster.publish.decided import DecidedRows
     from forecaster.publish.publisher import OfferReceiver
     from forecaster.sources.request_origins import Origins
@@ -57,7 +57,7 @@ class Nowhere:
     def publish(self, at: datetime, recommendations: DecidedRows) -> None:
         """Publish nothing."""
 
-    def record(self, at: datetime, recommendations: Sequence[Recommendation], changes: Changes | None = None) -> None:
+    def record(self, at: datetime, records: Sequence[Recommendation], present: Sequence[WorkloadId] = ()) -> None:
         """Store nothing."""
 
     def score(self, scores: Sequence[ForecastScore]) -> None:
@@ -94,8 +94,7 @@ def single_cycle(
         settings,
         source,
         HistoryStore(settings.signal_table.measured, settings.history, now=now),
-        publisher=Nowhere(),
-        ledger=Nowhere(),
+        Effects(Nowhere(), Nowhere()),
         fits=SCORES_AT_ONCE,
         observed=observed,
         learns_first=True,
@@ -107,12 +106,10 @@ def build_cycle(
     settings: Settings,
     source: Source,
     history: Histories,
+    effects: Effects,
     *,
-    publisher: Publisher,
-    ledger: Ledger,
     fits: int = FITS,
     observed: Observed | None = None,
-    actuator: Actuator | None = None,
     learns_first: bool = False,
     watch: StageWatch | None = None,
 ) -> Cycle:
@@ -123,7 +120,7 @@ def build_cycle(
         history=history,
         forecaster=Forecaster(settings.forecast.model, settings.forecast.refit_after, fits),
         policies=settings.policies,
-        effects=Effects(publisher, ledger, actuator),
+        effects=effects,
         seconds=time.perf_counter,
         decider=Decider(observed=observed or nothing_observed(settings)),
         sizes=PodSizes(first=SCORES_AT_ONCE) if learns_first else PodSizes(),

@@ -17,7 +17,7 @@ from forecaster.errors import ForecasterError, StoreError
 from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source
 from forecaster.kube.lease import REQUEST_SECONDS
-from forecaster.publish.decision_history import HALF_LIFE, MAX_CHANGES, DecisionChange, DecisionHistory, ScoreSums
+from forecaster.publish.decision_history import HALF_LIFE, MAX_CHANGES, DecisionHistory
 from forecaster.store.history import HistoryStore
 from forecaster.store.signing import StateKeys, keep_keys, keys_of_directory, new_key, read_key_file
 from forecaster.store.snapshot import Snapshots
@@ -50,8 +50,7 @@ def read_past(ledger: SqlLedger, now: datetime, log: telemetry.Log) -> DecisionH
     except StoreError as error:
         log.warning("past_not_recalled", error=str(error))
     else:
-        changes = ((change.id, DecisionChange(*change[1:])) for change in past.decisions)
-        history.restore(now, changes, ((score.id, score.signal, ScoreSums(*score[2:])) for score in past.scores))
+        history.restore(now, past.decisions, past.scores)
     return history
 
 

@@ -44,7 +44,7 @@ from forecaster.app.outlets import (
 from forecaster.app.reload import SettingsFiles, SettingsReload
 from forecaster.app.restored import ReleaseState, StateBefore, StateNews, read_past, restored, state_keys, state_secret
 from forecaster.app.service import Service
-from forecaster.app.telemetry import CountedLedger, Metrics
+from forecaster.app.telemetry import Metrics
 from forecaster.cycle.benefit import LiveBenefit
 from forecaster.cycle.run import Cycle, Effects
 from forecaster.cycle.workload_facts import encoded_facts
@@ -244,7 +244,7 @@ def build_service(
     watch(metrics, settings, None if state.shards else state.history, live, writers)
     nodes = table.nodes = NodesText(None, IN_SHARDS) if state.shards else NodesText(node_pools(settings))
     table.beside |= vpa_texts(settings, clock, parts)
-    effects = Effects(fenced(publisher, election), CountedLedger(ledger, metrics), writers.actuators)
+    effects = Effects(fenced(publisher, election), ledger, writers.actuators, metrics.counting_failures)
     cycle: Cycle | ShardedCycle
     if state.shards:
         from forecaster.app.sharding.cycle import sharded_cycle  # noqa: PLC0415  only where there are shards
@@ -362,15 +362,7 @@ def whole_cycle(
     settings: Settings, source: Source, effects: Effects, state: RestoredState, nodes: NodesText, paths: Paths
 ) -> Cycle:
     """Return the cycle of all workloads in this process, with its restored state."""
-    cycle = build_cycle(
-        settings,
-        source,
-        state.history,
-        publisher=effects.publisher,
-        ledger=effects.ledger,
-        observed=state.observed,
-        actuator=effects.actuator,
-    )
+    cycle = build_cycle(settings, source, state.history, effects, observed=state.observed)
     cycle.nodes = nodes.pools
     if settings.serving.forecast_path:
         cycle.forecaster.paths = paths

@@ -20,10 +20,8 @@ if TYPE_CHECKING:
     from prometheus_client.registry import Collector
     from structlog.typing import EventDict, Processor, WrappedLogger
 
-    from forecaster.domain.decision import Recommendation
     from forecaster.domain.report import CycleReport, ForecastScore
     from forecaster.domain.signal import Signal
-    from forecaster.ports import Changes, Ledger
 
 Log: TypeAlias = structlog.stdlib.BoundLogger
 FAILURES_SHOWN = 5
@@ -262,24 +260,6 @@ class ScoreMetrics:
             self._error.labels(*at).inc(score.absolute_error)
             self._actual.labels(*at).inc(score.actual)
             self._loss.labels(*at).inc(score.pinball_loss)
-
-
-class CountedLedger:
-    """Ledger with a metric of its failures."""
-
-    def __init__(self, ledger: Ledger, metrics: Metrics) -> None:
-        self._ledger = ledger
-        self._metrics = metrics
-
-    def record(self, at: datetime, recommendations: Sequence[Recommendation], changes: Changes | None = None) -> None:
-        """Record decisions in the ledger, and count a failure."""
-        with self._metrics.counting_failures("ledger"):
-            self._ledger.record(at, recommendations, changes)
-
-    def score(self, scores: Sequence[ForecastScore]) -> None:
-        """Record scores in the ledger, and count a failure."""
-        with self._metrics.counting_failures("ledger"):
-            self._ledger.score(scores)
 
 
 def _replace(gauge: Gauge, values: Iterable[tuple[tuple[str, ...], float]]) -> None:

@@ -19,7 +19,7 @@ from forecaster.domain.signal import Signal
 from forecaster.domain.workload import Spread, Workload, WorkloadId
 from forecaster.errors import unexpected
 from forecaster.horizontal.columns import Names
-from forecaster.horizontal.decide import DOWN, FAILED, Decisions, decide
+from forecaster.horizontal.decide import FAILED, Decisions, decide
 from forecaster.horizontal.events import EventColumns, calendar_of
 from forecaster.horizontal.gate_states import Gate, GateForecaster, GateState, gate_reason
 from forecaster.horizontal.inputs import Inputs
@@ -56,12 +56,8 @@ class FleetDecisions(DecidedRows):
 
     def __init__(self, at: datetime, groups: Sequence[tuple[NDArray[np.intp], Decisions]], context: Context) -> None:
         workloads = context.rows.workloads
-        count = len(workloads)
-        current = np.fromiter((workload.replicas for workload in workloads), np.int64, count)
-        replicas, reason = current.copy(), np.full(count, DOWN, np.int8)
-        for positions, decided in groups:
-            replicas[positions], reason[positions] = decided.replicas, decided.reason
-        super().__init__(at, workloads, with_texts(numbers_of(current, replicas, reason, groups), groups, context))
+        numbers = numbers_of(workloads, Reason.SOURCE_DOWN, groups)
+        super().__init__(at, workloads, with_texts(numbers, groups, context))
         self._context = context
         self._sizings = [context.sizing(id_) for id_ in context.rows.ids]
 

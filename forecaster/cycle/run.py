@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import partial
@@ -31,7 +32,7 @@ from forecaster.demand.censored import Throttling
 from forecaster.domain.decision import LeadTime, Reason, Recommendation
 from forecaster.domain.report import CycleReport, Effected, ForecastScore
 from forecaster.errors import StoreError
-from forecaster.ports import Actuator, Changes, Histories, Ledger, Publisher, Source, StageWatch
+from forecaster.ports import Actuator, Histories, Ledger, Publisher, Source, StageWatch
 
 if TYPE_CHECKING:
     from forecaster.cycle.benefit import LiveBenefit
@@ -259,7 +260,7 @@ class Cycle:
 
     def _score(self, forecasts: Forecasts, policies: Policies, now: datetime) -> Scored:
         scores = self.scoring.matured(self.history, forecasts, policies, now)
-        return Scored(tuple(scores), record_scores(self.effects.ledger, scores))
+        return Scored(tuple(scores), self.effects.score(scores))
 
 
 def _silent(targets: Targets, ages: Mapping[Signal, float]) -> tuple[str, ...]:
@@ -293,6 +294,8 @@ class Effects:
     publisher: Publisher
     ledger: Ledger
     actuator: Actuator | None = None
+    counting: Callable[[str], AbstractContextManager[None]] = lambda _name: nullcontext()
+    """Counts the failures of a named receiver."""
     recorded: DecidedRows | None = None
 
     def publish(self, targets: Targets, decided: DecidedRows, now: datetime) -> tuple[str, ...]:
@@ -309,15 +312,18 @@ class Effects:
 
     def _record(self, recommendations: DecidedRows, now: datetime) -> None:
         """Record changed decisions; one that could not be recorded counts as changed in the next cycle."""
-        rows = recommendations.changed_since(self.recorded)
-        changes = Changes(recommendations.ids, [recommendations.summary(row) for row in rows])
-        self.ledger.record(now, recommendations, changes)
+        records = [recommendations.summary(row) for row in recommendations.changed_since(self.recorded)]
+        with self.counting("ledger"):
+            self.ledger.record(now, records, recommendations.ids)
         self.recorded = recommendations
 
+    def score(self, scores: Sequence[ForecastScore]) -> tuple[str, ...]:
+        """Record the errors of forecasts that have matured; return a sentence for each failure."""
+        return _failure_of(lambda: self._score(scores))
 
-def record_scores(ledger: Ledger, scores: Sequence[ForecastScore]) -> tuple[str, ...]:
-    """Record the errors of forecasts that have matured; the sentence of what could not be kept."""
-    return _failure_of(lambda: ledger.score(scores))
+    def _score(self, scores: Sequence[ForecastScore]) -> None:
+        with self.counting("ledger"):
+            self.ledger.score(scores)
 
 
 def _failure_of(attempt: Callable[[], None]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from forecaster.domain.decision import Hold, Scale
 from forecaster.domain.signal import Signal
 from forecaster.domain.workload import WorkloadId
 
@@ -43,6 +44,34 @@ class ForecastScore:
         """Loss of the quantile (Koenker and Bassett 1978): q · (y - f) above the forecast, (1 - q) · (f - y) below."""
         missed = self.actual - self.upper
         return max(self.quantile * missed, (self.quantile - 1.0) * missed)
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionChange:
+    """A decision that differs from the one before."""
+
+    at: datetime
+    replicas: int | None
+    """Recommended; null while holding."""
+    verdict: str
+    reason: str
+    message: str
+
+    @classmethod
+    def of(cls, at: datetime, decided: Scale | Hold) -> DecisionChange:
+        """Return the decision of an instant as a change."""
+        replicas, verdict = (decided.replicas, "scale") if isinstance(decided, Scale) else (None, "hold")
+        return cls(at, replicas, verdict, decided.reason.value, decided.message)
+
+
+class ScoreSums(NamedTuple):
+    """Sums over matured forecasts of one signal; errors and peaks in its unit."""
+
+    forecasts: float
+    covered: float
+    quantiles: float
+    absolute_error: float
+    actual: float
 
 
 class MaskedShare(NamedTuple):

@@ -20,7 +20,7 @@ from forecaster.horizontal.state import State, observed
 REACTIVE, FORECAST, GATED, FALLBACK, NO_DATA, STALE_DATA, FROZEN, NO_TARGET, NO_PODS, NO_REPLICAS = (
     np.int8(code) for code in range(REASONS.index(Reason.NO_REPLICAS) + 1)
 )
-DOWN, FAILED = np.int8(REASONS.index(Reason.SOURCE_DOWN)), np.int8(REASONS.index(Reason.FAILED))
+FAILED = np.int8(REASONS.index(Reason.FAILED))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

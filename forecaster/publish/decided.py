@@ -17,7 +17,7 @@ from forecaster.domain.policy import Policy
 from forecaster.domain.workload import Workload
 from forecaster.errors import unexpected
 from forecaster.horizontal.clamps import CLAMPS
-from forecaster.horizontal.columns import Counts, Floats, Names
+from forecaster.horizontal.columns import Floats, Names
 from forecaster.horizontal.decide import Decisions
 from forecaster.horizontal.record import unread_row
 from forecaster.horizontal.row import INCOMPLETE, KNOWN, REASONS, SCALED
@@ -193,7 +193,6 @@ def _stated(policies: Sequence[Policy]) -> dict[str, NDArray[Any]]:
 
 
 MEDIAN, HIGH = 0.5, 0.95
-_SCALES = np.array([reason in SCALED for reason in REASONS])
 
 
 def nothing_decided(rows: int, signals: Iterable[str] = (), targets: int = 0) -> DecidedColumns:
@@ -201,13 +200,12 @@ def nothing_decided(rows: int, signals: Iterable[str] = (), targets: int = 0) ->
     return DecidedColumns.new(rows, signals, target=targets, clamp=1 + len(CLAMPS))
 
 
-def numbers_of(current: Counts, replicas: Counts, reason: Column, groups: Sequence[Group]) -> DecidedColumns:
-    """The numbers of a fleet that was decided in groups of rows; a row of which nothing is known is in none."""
+def numbers_of(workloads: Sequence[Workload], reason: Reason, groups: Sequence[Group]) -> DecidedColumns:
+    """The numbers of a fleet that was decided in groups of rows; those in no group are held for that reason."""
     signals = tuple(dict.fromkeys(str(signal) for _, group in groups for signal in group.inputs.rules.signals))
     targets = max((len(group.inputs.rules.kinds) for _, group in groups), default=0)
-    numbers = nothing_decided(len(current), signals, targets)
-    numbers.reason[:], numbers.current[:] = reason, current
-    numbers.recommended[:] = np.where(_SCALES[reason], replicas, NO_COUNT)
+    numbers = nothing_decided(len(workloads), signals, targets)
+    numbers.reason[:], numbers.current[:] = REASONS.index(reason), [workload.replicas for workload in workloads]
     for positions, group in groups:
         _put_group(numbers, positions, group)
         for target in range(len(group.inputs.rules.kinds)):
@@ -217,10 +215,8 @@ def numbers_of(current: Counts, replicas: Counts, reason: Column, groups: Sequen
 
 def held_numbers(workloads: Sequence[Workload], reason: Reason, why: Callable[[Workload], str]) -> DecidedColumns:
     """Return the columns of workloads that are all held for one reason, whatever is known of them."""
-    current = np.fromiter((workload.replicas for workload in workloads), np.int64, len(workloads))
-    code, names = np.full(len(current), REASONS.index(reason), np.int8), Names()
-    numbers = numbers_of(current, current, code, ())
-    numbers.nothing_decided[:] = code
+    numbers, names = numbers_of(workloads, reason, ()), Names()
+    numbers.nothing_decided[:] = numbers.reason
     numbers.stated[:] = names.codes(encoded_stated(unread_row(workload)) for workload in workloads)
     numbers.hold[:] = names.codes(why(workload).encode() for workload in workloads)
     numbers.readers[:] = names.codes(
@@ -231,6 +227,8 @@ def held_numbers(workloads: Sequence[Workload], reason: Reason, why: Callable[[W
 
 def _put_group(numbers: DecidedColumns, positions: NDArray[np.intp], group: Decisions) -> None:
     """Put the rows of a group into the columns [row] and [clamp, row]."""
+    numbers.reason[positions] = group.reason
+    numbers.recommended[positions] = np.where(group.scales, group.replicas, NO_COUNT)
     numbers.acting[positions] = group.inputs.acting
     numbers.count[positions] = group.offered
     numbers.lead[positions] = group.inputs.policy.lead_time

@@ -6,12 +6,10 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from heapq import nlargest
-from typing import NamedTuple
 
 import msgspec
 
-from forecaster.domain.decision import Hold, Scale
-from forecaster.domain.report import CycleReport, ForecastScore
+from forecaster.domain.report import CycleReport, DecisionChange, ForecastScore, ScoreSums
 from forecaster.domain.workload import WorkloadId
 
 MAX_CHANGES = 8
@@ -21,23 +19,6 @@ FORGOTTEN_AFTER = timedelta(days=1)
 """A workload that failed or could not be seen for some cycles is no new one when it is back."""
 MIN_SCORED = 5.0
 """Smallest number of matured forecasts for a comparison with others."""
-
-
-class DecisionChange(msgspec.Struct, frozen=True, gc=False):
-    """A decision that differs from the one before."""
-
-    at: datetime
-    replicas: int | None
-    """Recommended; null while holding."""
-    verdict: str
-    reason: str
-    message: str
-
-    @classmethod
-    def of(cls, at: datetime, decided: Scale | Hold) -> DecisionChange:
-        """Return the decision of an instant as a change."""
-        replicas, verdict = (decided.replicas, "scale") if isinstance(decided, Scale) else (None, "hold")
-        return cls(at, replicas, verdict, decided.reason.value, decided.message)
 
 
 class AccuracyView(msgspec.Struct, frozen=True, gc=False):
@@ -152,16 +133,6 @@ class DecisionHistory:
         for score in scores:
             self._encoded.pop(score.id, None)
             self._sums.setdefault(score.id, {}).setdefault(str(score.signal), FadingSums()).add(score)
-
-
-class ScoreSums(NamedTuple):
-    """Sums over matured forecasts of one signal; errors and peaks in its unit."""
-
-    forecasts: float
-    covered: float
-    quantiles: float
-    absolute_error: float
-    actual: float
 
 
 class FadingSums:

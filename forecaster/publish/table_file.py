@@ -16,13 +16,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from forecaster.domain.report import CycleReport
+from forecaster.domain.report import CycleReport, DecisionChange
 from forecaster.domain.signal import BUILT_IN, Signal, Signals, StepForecast
 from forecaster.domain.workload import Prices, WorkloadId
 from forecaster.horizontal.columns import rows_before, taken
 from forecaster.publish.beside import TextsBeside
 from forecaster.publish.decided import DecidedRows
-from forecaster.publish.decision_history import DecisionChange, DecisionHistory
+from forecaster.publish.decision_history import DecisionHistory
 from forecaster.publish.health import HealthHistory
 from forecaster.publish.publisher import OfferedCycle
 from forecaster.publish.record import encoded_sizes

@@ -24,9 +24,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from forecaster.domain.decision import Reason
+from forecaster.domain.report import DecisionChange
 from forecaster.horizontal.row import REASONS
 from forecaster.publish.beside import BenefitView, VpasOfWorkload, benefit_of_workload, vpas_of_workload
-from forecaster.publish.decision_history import AccuracyView, DecisionChange
+from forecaster.publish.decision_history import AccuracyView
 from forecaster.publish.reader import TableAge
 from forecaster.publish.values import NotNamed
 from forecaster.publish.views import RecommendationView

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from forecaster.domain.published import REPLICAS
+from forecaster.domain.report import DecisionChange
 from forecaster.domain.workload import Workload, WorkloadId
 from forecaster.errors import unexpected
 from forecaster.horizontal.sentences import explanation
 from forecaster.hpa.behavior import Behavior
-from forecaster.publish.decision_history import AccuracyView, DecisionChange
+from forecaster.publish.decision_history import AccuracyView
 from forecaster.publish.reader import TableAge
 from forecaster.publish.record import MODE_CODES
 from forecaster.publish.values import NotNamed, OfferedValue, values_for

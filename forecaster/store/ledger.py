@@ -12,17 +12,14 @@ from typing import Any, NamedTuple
 from sqlalchemy import Column, ColumnElement, Connection, and_, bindparam, delete, func, or_, select, tuple_, update
 
 from forecaster.domain.decision import Recommendation
-from forecaster.domain.report import ForecastScore
+from forecaster.domain.report import DecisionChange, ForecastScore, ScoreSums
 from forecaster.domain.window import DAY, HOUR
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
-from forecaster.ports import Changes
 from forecaster.store.database import MODEL_NAME_MAX, SUMS, Database, DatabaseAddress, decisions, scores, workloads
 from forecaster.store.past import (
     IDENTITY_COLUMNS,
     DecisionRow,
-    FadedScores,
-    PastDecision,
     changed,
     decision_row,
     faded_scores,
@@ -164,8 +161,10 @@ class KnownWorkload(NamedTuple):
 class PersistedHistory(NamedTuple):
     """Latest decisions and faded scores of all workloads, for a new process."""
 
-    decisions: list[PastDecision]
-    scores: list[FadedScores]
+    decisions: list[tuple[WorkloadId, DecisionChange]]
+    """Oldest first."""
+    scores: list[tuple[WorkloadId, str, ScoreSums]]
+    """By workload and signal."""
 
 
 class SqlLedger:
@@ -183,8 +182,8 @@ class SqlLedger:
         self._waiting = WaitingScores()
         self._tidied_at = 0
 
-    def record(self, at: datetime, recommendations: Sequence[Recommendation], changes: Changes | None = None) -> None:
-        """Write the decisions that differ from the last written ones, and note that these workloads are present.
+    def record(self, at: datetime, records: Sequence[Recommendation], present: Sequence[WorkloadId] = ()) -> None:
+        """Write the decisions that differ from the last written ones, and note which workloads are present.
 
         Raises:
             StoreError: nothing of this cycle was written.
@@ -194,14 +193,13 @@ class SqlLedger:
         known, self._known = self._known, None  # what becomes of a commit that is not answered is read anew
         with self._database.transaction() as connection:
             known = _read_known(connection) if known is None else known
-            records = recommendations if changes is None else changes.summaries
             rows = ((record, decision_row(record)) for record in records)
             news = [(record, after) for record, after in rows if changed(known.get(record.id, (0, None))[1], after)]
             if news:
                 known = self._write(connection, now, known, news)
             if tidy:
-                present = [record.id for record in recommendations] if changes is None else changes.present
-                tidied = self._tidy(connection, now, [known[id_].row for id_ in present if id_ in known])
+                ids = dict.fromkeys((*present, *(record.id for record in records)))
+                tidied = self._tidy(connection, now, [known[id_].row for id_ in ids if id_ in known])
         # Read anew after tidying: workloads that have been gone for long are gone from the tables.
         self._known = None if tidy else known
         self._tidied_at = now if tidy and tidied else self._tidied_at

@@ -10,6 +10,7 @@ from typing import NamedTuple
 from sqlalchemy import Connection, case, func, select
 
 from forecaster.domain.decision import Recommendation, Resize, Scale
+from forecaster.domain.report import DecisionChange, ScoreSums
 from forecaster.domain.workload import Resources, WorkloadId
 from forecaster.store.database import decisions, scores, workloads
 
@@ -85,30 +86,7 @@ SCORES_BACK = timedelta(days=7)
 """Oldest scores that are read: older ones would count less than a hundredth, with a half-life of a day."""
 
 
-class PastDecision(NamedTuple):
-    """A stored decision about the count; `replicas` is None while holding."""
-
-    id: WorkloadId
-    at: datetime
-    replicas: int | None
-    verdict: str
-    reason: str
-    message: str
-
-
-class FadedScores(NamedTuple):
-    """Sums over the matured forecasts of one signal, in which older ones count less."""
-
-    id: WorkloadId
-    signal: str
-    forecasts: float
-    covered: float
-    quantiles: float
-    absolute_error: float
-    actual: float
-
-
-def latest_decisions(connection: Connection, count: int) -> Iterator[PastDecision]:
+def latest_decisions(connection: Connection, count: int) -> Iterator[tuple[WorkloadId, DecisionChange]]:
     """Yield the latest decisions of each workload, at most `count`, the oldest first."""
     other = decisions.alias()
     least = (
@@ -127,10 +105,12 @@ def latest_decisions(connection: Connection, count: int) -> Iterator[PastDecisio
         .order_by(workloads.c.id, decisions.c.at)
     )
     for namespace, kind, name, at, *rest in rows:
-        yield PastDecision(WorkloadId(namespace, kind, name), datetime.fromtimestamp(at, UTC), *rest)
+        yield WorkloadId(namespace, kind, name), DecisionChange(datetime.fromtimestamp(at, UTC), *rest)
 
 
-def faded_scores(connection: Connection, now: datetime, half_life: timedelta) -> Iterator[FadedScores]:
+def faded_scores(
+    connection: Connection, now: datetime, half_life: timedelta
+) -> Iterator[tuple[WorkloadId, str, ScoreSums]]:
     """Yield the scores of each workload and signal, over all models: one that matured a half-life ago counts half."""
     seconds = int(now.timestamp())
     bucket = (seconds - scores.c.at) // int(BUCKET.total_seconds())
@@ -143,5 +123,5 @@ def faded_scores(connection: Connection, now: datetime, half_life: timedelta) ->
         .where(scores.c.at > seconds - int(SCORES_BACK.total_seconds()), scores.c.at <= seconds)
         .group_by(*IDENTITY_COLUMNS, scores.c.signal)
     )
-    for namespace, kind, name, *rest in rows:
-        yield FadedScores(WorkloadId(namespace, kind, name), *rest)
+    for namespace, kind, name, signal, *sums in rows:
+        yield WorkloadId(namespace, kind, name), signal, ScoreSums(*sums)

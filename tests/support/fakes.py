@@ -10,6 +10,7 @@ import numpy as np
 
 from forecaster.app.compose import build_cycle
 from forecaster.config.settings import parse
+from forecaster.cycle.run import Effects
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import HorizontalPolicy, Policy
 from forecaster.domain.signal import CPU, MEMORY, PODS, Signal
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from forecaster.domain.report import ForecastScore
     from forecaster.domain.workload import Workload, WorkloadId
     from forecaster.errors import SourceError
-    from forecaster.ports import Changes
 
     Demand = Callable[[datetime], float]
 
@@ -156,10 +156,10 @@ class FakeLedger:
     recorded: list[tuple[datetime, tuple[Recommendation, ...]]] = field(default_factory=list)
     scores: list[ForecastScore] = field(default_factory=list)
 
-    def record(self, at: datetime, recommendations: Sequence[Recommendation], changes: Changes | None = None) -> None:
+    def record(self, at: datetime, records: Sequence[Recommendation], present: Sequence[WorkloadId] = ()) -> None:
         if self.full:
             raise StoreError("ledger: the disk is full")
-        self.recorded.append((at, tuple(recommendations)))
+        self.recorded.append((at, tuple(records)))
 
     def score(self, scores: Sequence[ForecastScore]) -> None:
         if self.full:
@@ -217,8 +217,7 @@ class CycleOnFakes:
             composed,
             self.source,
             self.history,
-            publisher=self.publisher,
-            ledger=self.ledger,
+            Effects(self.publisher, self.ledger),
             learns_first=learns_first,
         )
         self.cycle.policies = policies or UNGATED

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from forecaster.domain.decision import Reason
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
 from forecaster.horizontal.decide import decide
@@ -66,7 +67,7 @@ class FleetOfOne(DecidedRows):
 
     def __init__(self, recommendation: Recommendation, decisions: Decisions, subject: Subject) -> None:
         groups = [(np.zeros(1, np.intp), decisions)]
-        numbers = numbers_of(decisions.inputs.current, decisions.replicas, decisions.reason, groups)
+        numbers = numbers_of([subject.workload], Reason.SOURCE_DOWN, groups)
         super().__init__(recommendation.at, [subject.workload], with_texts(numbers, decisions, subject))
         self._one = recommendation
         self.asked: list[str] = []

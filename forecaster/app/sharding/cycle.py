@@ -21,7 +21,7 @@ from forecaster.app.sharding.shard import Executor, LocalExecutor, ShardFailure,
 from forecaster.app.sharding.sizes import SentSizes
 from forecaster.config.settings import Settings
 from forecaster.cycle.decide import held_all, held_size
-from forecaster.cycle.run import Effects, Outcome, record_scores
+from forecaster.cycle.run import Effects, Outcome
 from forecaster.cycle.steps import Steps, expect_records
 from forecaster.cycle.targets import Targets, WorkloadTracker
 from forecaster.domain.decision import Hold, Reason, Resize
@@ -102,7 +102,7 @@ class ShardedCycle:
         unrecorded: Sequence[str] = steps.run("offers", lambda: self.effects.publish(targets, decided, now), ())
         effected = self.effects.act(steps, now)
         merged_report = merged(now, [result.report for result in answers.results])
-        unscored = record_scores(self.effects.ledger, merged_report.scores)
+        unscored = self.effects.score(merged_report.scores)
         failed = [f"shard {shard} of {self.learned.shards}: {why}" for shard, why in sorted(answers.failures.items())]
         early = (*targets.inventory.faults, *self.learned.refused, *failed, *merged_report.failures)
         unwritten = [line for effect in effected.values() for line in effect.failures]

@@ -19,7 +19,7 @@ from forecaster.app.compose import Nowhere, build_cycle, nothing_observed
 from forecaster.app.sharding.sizes import ShardSizes, SizeTimes
 from forecaster.config.settings import Settings
 from forecaster.cycle.gates import NEW_JUDGED
-from forecaster.cycle.run import Cycle
+from forecaster.cycle.run import Cycle, Effects
 from forecaster.cycle.workload_facts import encoded_facts
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy, PolicySelector
@@ -208,9 +208,9 @@ def new_cycle(task: ShardTask, source: PrometheusSource) -> Cycle:
         observed.restore(task.learned.observed)
         if origins and task.learned.origins:
             origins.restore(task.learned.origins)
-    history, nowhere = HistoryStore(settings.signal_table.measured, settings.history, now=at), Nowhere()
+    history = HistoryStore(settings.signal_table.measured, settings.history, now=at)
     listed = ListedSource(source, task.inventory)
-    cycle = build_cycle(settings, listed, history, publisher=nowhere, ledger=nowhere, observed=observed)
+    cycle = build_cycle(settings, listed, history, Effects(Nowhere(), Nowhere()), observed=observed)
     cycle.policies = Policies(  # shards share no state
         task.policy, task.overrides, signals=settings.signal_table, ceilings=settings.resources.owners
     )

@@ -344,18 +344,18 @@ def test_a_new_process_recalls_the_newest_decisions_of_all(ledger: SqlLedger) ->
         at = NOON + minute * MINUTE
         ledger.record(at, [recommendation(WEB, at=at, replicas=minute + 1), recommendation(API, at=at)])
     decisions = ledger.persisted_history(NOON + HOUR, changes=2, half_life=DAY).decisions
-    assert [(decision.replicas, decision.at.minute) for decision in decisions if decision.id == WEB] == [(5, 4), (6, 5)]
-    assert [
-        (decision.replicas, decision.verdict, decision.message) for decision in decisions if decision.id == API
-    ] == [(5, "scale", "the forecast asks for 5, the measured demand for 4")]
+    assert [(decision.replicas, decision.at.minute) for id_, decision in decisions if id_ == WEB] == [(5, 4), (6, 5)]
+    assert [(decision.replicas, decision.verdict, decision.message) for id_, decision in decisions if id_ == API] == [
+        (5, "scale", "the forecast asks for 5, the measured demand for 4")
+    ]
 
 
 def test_and_how_forecasts_turned_out_the_older_the_less(ledger: SqlLedger) -> None:
     ledger.record(NOON, [recommendation(WEB)])
     ledger.score([score(NOON), score(NOON + HOUR, model="seasonal")])
     ledger.score([score(NOON + DAY, actual=2.5)])
-    (total,) = ledger.persisted_history(NOON + DAY + MINUTE, changes=2, half_life=DAY).scores
-    assert (total.id, total.signal) == (WEB, "cpu")
+    ((id_, signal, total),) = ledger.persisted_history(NOON + DAY + MINUTE, changes=2, half_life=DAY).scores
+    assert (id_, signal) == (WEB, "cpu")
     assert total.forecasts == pytest.approx(2 * 0.5 + 1, rel=0.1)
     assert total.covered == pytest.approx(1, rel=0.1)
     assert ledger.persisted_history(NOON + 30 * DAY, changes=2, half_life=DAY).scores == []

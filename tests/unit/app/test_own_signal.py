@@ -11,6 +11,7 @@ import pytest
 from forecaster.app.compose import Nowhere, build_cycle, single_cycle
 from forecaster.app.traces import of_recording
 from forecaster.config.settings import parse
+from forecaster.cycle.run import Effects
 from forecaster.domain.decision import Scale
 from forecaster.domain.signal import CPU, MEMORY, PODS, REQUESTS
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
@@ -104,8 +105,7 @@ def test_the_external_metric_is_its_demand(settings: Settings, tmp_path: Path) -
         settings,
         source_of(settings),
         HistoryStore(settings.signal_table.measured, settings.history, now=NOW),
-        publisher=record_publisher(table, settings.policies),
-        ledger=Nowhere(),
+        Effects(record_publisher(table, settings.policies), Nowhere()),
         learns_first=True,
     )
     (recommendation,) = cycle.run(NOW).recommendations

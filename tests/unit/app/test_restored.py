@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 from forecaster.app.restored import read_past
+from forecaster.domain.report import DecisionChange, ScoreSums
 from forecaster.errors import StoreError
 from forecaster.store.ledger import PersistedHistory
-from forecaster.store.past import FadedScores, PastDecision
 from tests.support.recommendations import NOON, workload_id
 
 WEB = workload_id("web")
@@ -19,8 +19,8 @@ class Kept:
     def persisted_history(self, now: object, **_asked: object) -> PersistedHistory:
         before = NOON - timedelta(hours=1)
         return PersistedHistory(
-            [PastDecision(WEB, before, 4, "scale", "forecast", "peak at 11:10")],
-            [FadedScores(WEB, "cpu", 2.0, 1.0, 1.8, 1.0, 4.0)],
+            [(WEB, DecisionChange(before, 4, "scale", "forecast", "peak at 11:10"))],
+            [(WEB, "cpu", ScoreSums(2.0, 1.0, 1.8, 1.0, 4.0))],
         )
 
 

@@ -15,18 +15,17 @@ import structlog
 
 from forecaster.app import telemetry
 from forecaster.app.cluster_metrics import CertificateMetrics
-from forecaster.app.telemetry import CountedLedger, Metrics
+from forecaster.app.telemetry import Metrics
 from forecaster.certificates.issue import issue
+from forecaster.cycle.run import Effects
 from forecaster.domain.report import CycleReport, Effected, ForecastScore, MaskedShare
 from forecaster.domain.signal import CPU
-from forecaster.errors import StoreError
+from tests.support.fakes import FakeLedger, FakePublisher
 from tests.support.recommendations import workload_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
-    from forecaster.domain.decision import Recommendation
-    from forecaster.ports import Changes
 
 NOON = datetime(2026, 3, 1, 12, tzinfo=UTC)
 
@@ -120,18 +119,10 @@ def test_the_rest_of_the_back_fill_is_asked_for_when_metrics_are_read() -> None:
     assert 'forecaster_history_missing_points{signal="cpu"} 0.0' in metrics.text()
 
 
-class FullLedger:
-    def record(self, at: datetime, recommendations: Sequence[Recommendation], changes: Changes | None = None) -> None:
-        raise StoreError("the disk is full")
-
-    def score(self, scores: Sequence[ForecastScore]) -> None:
-        raise StoreError("the disk is full")
-
-
 def test_a_write_that_fails_is_counted_and_still_an_error() -> None:
     metrics = Metrics("1")
-    with pytest.raises(StoreError, match="the disk is full"):
-        CountedLedger(FullLedger(), metrics).record(NOON, [])
+    effects = Effects(FakePublisher(), FakeLedger(full=True), counting=metrics.counting_failures)
+    assert effects.score(()) == ("ledger: the disk is full",)
     assert 'forecaster_store_failures_total{part="ledger"} 1.0' in metrics.text()
 
 

@@ -7,14 +7,12 @@ import msgspec
 import pytest
 
 from forecaster.domain.decision import Reason
-from forecaster.domain.report import CycleReport, ForecastScore
+from forecaster.domain.report import CycleReport, DecisionChange, ForecastScore, ScoreSums
 from forecaster.domain.signal import CPU
 from forecaster.publish.decision_history import (
     FORGOTTEN_AFTER,
     MAX_CHANGES,
-    DecisionChange,
     DecisionHistory,
-    ScoreSums,
     WorkloadHistory,
 )
 from tests.support.recommendations import NOON, recommendation, workload_id

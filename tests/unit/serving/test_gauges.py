@@ -11,7 +11,8 @@ from prometheus_client.parser import text_string_to_metric_families
 from forecaster.domain.decision import Reason
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import Policy
-from forecaster.publish.decision_history import DecisionHistory, ScoreSums
+from forecaster.domain.report import ScoreSums
+from forecaster.publish.decision_history import DecisionHistory
 from forecaster.publish.reader import TableReader
 from forecaster.publish.table_file import Gauges, TableFile
 from forecaster.serving.metrics import FAMILIES, TableGauges
