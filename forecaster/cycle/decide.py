@@ -20,7 +20,7 @@ from forecaster.domain.workload import Spread, Workload, WorkloadId
 from forecaster.errors import unexpected
 from forecaster.horizontal.columns import Names
 from forecaster.horizontal.decide import FAILED, Decisions, decide
-from forecaster.horizontal.events import EventColumns, calendar_of
+from forecaster.horizontal.events import EventColumns
 from forecaster.horizontal.gate_states import Gate, GateForecaster, GateState, gate_reason
 from forecaster.horizontal.inputs import Inputs
 from forecaster.horizontal.record import failure_words, outage_words, unmeasured_words
@@ -121,11 +121,11 @@ class GroupTexts(NamedTuple):
         inputs, state, events = self.group.inputs, self.group.state, self.context.events
         self._put("hold", self.group.failed > 0, self._failure)
         self._put(
-            "hold", inputs.frozen & (self.group.failed == 0), lambda row: events.freeze_words[self.positions[row]]
+            "hold", inputs.frozen & (self.group.failed == 0), lambda row: events.of(self.positions[row]).freeze_words
         )
-        self._put("event", inputs.event_floor > 0, lambda row: events.floor_words[self.positions[row]])
+        self._put("event", inputs.event_floor > 0, lambda row: events.of(self.positions[row]).floor_words)
         most = np.minimum(inputs.event_most, inputs.event_bound)
-        self._put("event_most", most < MAX_INT32, lambda row: events.most_words[self.positions[row]])
+        self._put("event_most", most < MAX_INT32, lambda row: events.of(self.positions[row]).most_words)
         self._put("outage", state.cause != NONE, lambda row: outage_words(self.group, row))
         for target, kind in enumerate(inputs.rules.kinds):
             columns = self.context.columns[kind.signal]  # type: ignore[index]  # a signal is its name
@@ -187,7 +187,7 @@ class Decider:
         gates = self._gates(rows)
         names = Names()
         columns = self._columns(rows, forecasts, gates, now, names)
-        at, calendar, acting = now.timestamp(), _calendar(rows, now), _acting(gates)
+        at, calendar, acting = now.timestamp(), rows.static.calendar.at(now), _acting(gates)
         spread, places = pod_spread(rows), self._places(rows, now)
         self.before = self.observed.state
         decided = []
@@ -270,15 +270,6 @@ def inputs_of(
 def _acting(gates: Sequence[Gate | None]) -> NDArray[np.bool_]:
     """[row] whether the forecast may act: where no gate is required, or the gate is open."""
     return np.array([gate is None or gate.standing is GateState.ACTING for gate in gates], np.bool_)
-
-
-def _calendar(rows: Rows, now: datetime) -> EventColumns:
-    if rows.static.without_events:
-        return rows.static.without_events
-    events = [row.policy.horizontal.events for row in rows.rows]
-    pairs = zip(rows.rows, events, strict=True)
-    lead_times = np.array([row.lead_time.total_seconds() if own else 0.0 for row, own in pairs])
-    return calendar_of(events, lead_times, now.timestamp())
 
 
 def pod_spread(rows: Rows) -> NDArray[np.float64]:

@@ -27,7 +27,7 @@ from forecaster.errors import unexpected
 from forecaster.forecasting.forecaster import PeakSpan
 from forecaster.forecasting.peaks import LEVELS
 from forecaster.horizontal.columns import CodedTexts, Table
-from forecaster.horizontal.events import EventColumns
+from forecaster.horizontal.events import EventCalendar
 from forecaster.horizontal.inputs import PolicyColumns, Rules, TargetColumns
 from forecaster.horizontal.lead_time import lead_time, peak_window
 from forecaster.horizontal.record import stated_row
@@ -183,9 +183,9 @@ class StaticRows:
         return [position for position, row in enumerate(self.rows) if row.policy.horizontal.survive != "none"]
 
     @cached_property
-    def without_events(self) -> EventColumns | None:
-        """Return columns without events; None where a policy knows some."""
-        return None if any(row.policy.horizontal.events for row in self.rows) else EventColumns.none(len(self.rows))
+    def calendar(self) -> EventCalendar:
+        """The known events of the rows."""
+        return EventCalendar([row.policy.horizontal.events for row in self.rows], [row.lead_time for row in self.rows])
 
 
 @dataclass(slots=True)

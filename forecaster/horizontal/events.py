@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from datetime import datetime, timedelta
+from typing import NamedTuple
 
 import numpy as np
 
 from forecaster.domain.event import ScheduledEvent
-from forecaster.horizontal.columns import Counts, Flags, Floats
+from forecaster.horizontal.columns import Counts, Flags
 from forecaster.hpa.numbers import MAX_INT32
 
 
@@ -55,27 +55,6 @@ def freeze_at(events: Iterable[ScheduledEvent], now: datetime) -> InForce | None
     return max(on, key=lambda window: window.until, default=None)
 
 
-class EventColumns(NamedTuple):
-    """Floors, maxima and freezes [row] at an instant; words say which event is on and until when, or are empty."""
-
-    floors: Counts
-    most: Counts
-    """Replicas above which a forecast raises nothing."""
-    bounds: Counts
-    """Replicas above which measured demand raises nothing, either."""
-    frozen: Flags
-    floor_words: list[str]
-    most_words: list[str]
-    freeze_words: list[str]
-
-    @classmethod
-    def none(cls, rows: int) -> EventColumns:
-        """Return rows without events."""
-        unbound = np.full(rows, MAX_INT32, np.int64)
-        nothing, frozen = [""] * rows, np.zeros(rows, np.bool_)
-        return cls(np.zeros(rows, np.int64), unbound, unbound.copy(), frozen, nothing, list(nothing), list(nothing))
-
-
 class RowEvents(NamedTuple):
     """Effect of one policy's events at an instant, as numbers and words."""
 
@@ -91,19 +70,46 @@ class RowEvents(NamedTuple):
 NO_EVENTS = RowEvents(0, MAX_INT32, MAX_INT32, frozen=False, floor_words="", most_words="", freeze_words="")
 
 
-def calendar_of(events: Sequence[tuple[ScheduledEvent, ...]], lead_times: Floats, now: float) -> EventColumns:
-    """The events of each row's policy at `now`, with the rows' lead times in seconds; each pair is resolved once."""
-    calendar = EventColumns.none(len(events))
-    columns: Sequence[Any] = calendar
-    at, by_policy = datetime.fromtimestamp(now, UTC), dict[tuple[int, float], RowEvents]()
-    for row in [row for row, own in enumerate(events) if own]:
-        own, lead = events[row], float(lead_times[row])
-        key = (id(own), lead)
-        if key not in by_policy:
-            by_policy[key] = events_at(own, at, timedelta(seconds=lead))
-        for column, value in zip(columns, by_policy[key], strict=True):
-            column[row] = value
-    return calendar
+class EventColumns(NamedTuple):
+    """Effects of events on rows at an instant, [row] each."""
+
+    floors: Counts
+    most: Counts
+    """Replicas above which a forecast raises nothing."""
+    bounds: Counts
+    """Replicas above which measured demand raises nothing, either."""
+    frozen: Flags
+    each: Sequence[RowEvents]
+    """The different effects."""
+    place: Counts
+    """Position of each row's effect among them."""
+
+    def of(self, row: int) -> RowEvents:
+        """Return the effect on one row; its words say which event is on and until when, or are empty."""
+        return self.each[int(self.place[row])]
+
+
+class EventCalendar:
+    """The known events of rows, with their lead times; each pair of these is resolved once an instant."""
+
+    def __init__(self, events: Sequence[tuple[ScheduledEvent, ...]], lead_times: Sequence[timedelta]) -> None:
+        keys = [(id(own), lead) for own, lead in zip(events, lead_times, strict=True)]
+        self._different = {key: own for key, own in zip(keys, events, strict=True) if own}
+        places = {key: place for place, key in enumerate(self._different)}
+        self._place = np.array([places.get(key, len(places)) for key in keys], np.int64)
+        self._none = None if self._different else self._columns([NO_EVENTS])
+
+    def at(self, now: datetime) -> EventColumns:
+        """Return the effects of the events at an instant."""
+        if self._none is not None:
+            return self._none
+        each = [events_at(events, now, lead) for (_, lead), events in self._different.items()]
+        return self._columns([*each, NO_EVENTS])
+
+    def _columns(self, each: Sequence[RowEvents]) -> EventColumns:
+        numbers = zip(*(effect[:4] for effect in each), strict=True)
+        floors, most, bounds, frozen = (np.array(column)[self._place] for column in numbers)
+        return EventColumns(floors, most, bounds, frozen, each, self._place)
 
 
 def events_at(events: Sequence[ScheduledEvent], now: datetime, lead_time: timedelta) -> RowEvents:

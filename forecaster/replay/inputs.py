@@ -7,17 +7,16 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import NamedTuple
 
 import numpy as np
 
-from forecaster.domain.event import ScheduledEvent
 from forecaster.domain.policy import Policy
 from forecaster.domain.window import MINUTE
 from forecaster.forecasting.peaks import LOW
 from forecaster.horizontal.columns import Codes, Counts, Flags, Floats
-from forecaster.horizontal.events import NO_EVENTS, EventColumns, events_at
+from forecaster.horizontal.events import EventCalendar
 from forecaster.horizontal.inputs import Inputs
 from forecaster.horizontal.lead_time import lead_time
 from forecaster.horizontal.row import KNOWN, NO_SAMPLE, NOT_READ, STALE
@@ -58,7 +57,7 @@ class DecisionInputs:
         self._parts = list(_parts(runs, self._policy["quantile"]))
         self._oldest = np.array([policy.max_sample_age // MINUTE for policy in policies])
         self._min_history = np.array([-(-_min_history(policy) // MINUTE) for policy in policies])
-        self._calendar = ReplayEvents([policy.horizontal.events for policy in policies], [*map(_lead_time, policies)])
+        self._calendar = EventCalendar([policy.horizontal.events for policy in policies], [*map(_lead_time, policies)])
         self._acting = _acting(runs, measurements.minutes)
         self._never, self._nothing_lost = np.zeros(len(runs), np.bool_), np.zeros(len(runs))
         self._first, self._block = 0, self._prepared(0)
@@ -195,25 +194,3 @@ def _lead_time(policy: Policy) -> timedelta:
 def _min_history(policy: Policy) -> timedelta:
     """Return the history that a forecast needs, as in the service."""
     return max(policy.min_history, _lead_time(policy))
-
-
-class ReplayEvents:
-    """The known events of rows; each pair of events and lead time is resolved once an instant."""
-
-    def __init__(self, events: Sequence[tuple[ScheduledEvent, ...]], leads: Sequence[timedelta]) -> None:
-        keys = [(id(own), lead) if own else None for own, lead in zip(events, leads, strict=True)]
-        named = {key: own for key, own in zip(keys, events, strict=True) if key}
-        self._distinct = [(own, key[1]) for key, own in named.items()]
-        place = {key: i for i, key in enumerate(named)}
-        self._row = np.array([place[key] if key else len(named) for key in keys], np.int64)
-        self.none = EventColumns.none(len(keys))
-
-    def at(self, now: datetime) -> EventColumns:
-        """The events [row] at an instant, without their words."""
-        if not self._distinct:
-            return self.none
-        rows = [events_at(events, now, lead) for events, lead in self._distinct]
-        floors, most, bounds, frozen, *_ = (
-            np.array(column)[self._row] for column in zip(*rows, NO_EVENTS, strict=True)
-        )
-        return self.none._replace(floors=floors, most=most, bounds=bounds, frozen=frozen)

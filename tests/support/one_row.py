@@ -16,7 +16,7 @@ from forecaster.domain.policy import Policy
 from forecaster.domain.signal import Measured, PeakForecast, Unknown
 from forecaster.horizontal.columns import Names
 from forecaster.horizontal.decide import decide
-from forecaster.horizontal.events import calendar_of
+from forecaster.horizontal.events import EventCalendar
 from forecaster.horizontal.gate_states import gate_reason
 from forecaster.horizontal.inputs import Inputs
 from forecaster.horizontal.lead_time import lead_time
@@ -112,7 +112,7 @@ def inputs_of_one(subject: Subject, now: datetime) -> Inputs:
     outlooks = [outlook_of(subject, kind.signal) for kind in kinds]
     levels = _levels(outlooks)
     columns = policy_columns(terms)
-    calendar = calendar_of([policy.events], columns.lead_time, now.timestamp())
+    calendar = EventCalendar([policy.events], [lead_time(policy).value]).at(now)
     return Inputs(
         rules=terms[0].rules._replace(levels=levels),
         policy=columns,
@@ -198,7 +198,8 @@ def row_of_one(decisions: Decisions, row: int, subject: Subject) -> DecidedRow:
     workload, policy, inputs = subject.workload, subject.policy, decisions.inputs
     terms = UNREADABLE_TERMS if subject.failure else terms_of(workload, policy, ())
     stated = stated_row(workload, policy, terms)
-    calendar = calendar_of([policy.events], inputs.policy.lead_time[:1], decisions.now)
+    at = datetime.fromtimestamp(decisions.now, UTC)
+    events = EventCalendar([policy.events], [lead_time(policy).value]).at(at).of(0)
     usable = count()
     failed = subject.failure or failure_words(decisions, row) if decisions.failed[row] else ""
     return stated._replace(
@@ -207,7 +208,7 @@ def row_of_one(decisions: Decisions, row: int, subject: Subject) -> DecidedRow:
             _target(decisions, row, next(usable), target, subject) if target.usable else target
             for target in stated.targets
         ),
-        at=datetime.fromtimestamp(decisions.now, UTC),
+        at=at,
         current=int(inputs.current[row]),
         replicas=int(decisions.replicas[row]),
         reason=REASONS[int(decisions.reason[row])],
@@ -217,9 +218,9 @@ def row_of_one(decisions: Decisions, row: int, subject: Subject) -> DecidedRow:
         outage_until=float(decisions.state.until[row]),
         lead_time=lead_time(policy),
         shut=subject.shut,
-        hold=failed or (calendar.freeze_words[0] if inputs.frozen[row] else ""),
-        event=calendar.floor_words[0] if inputs.event_floor[row] > 0 else "",
-        event_most=calendar.most_words[0],
+        hold=failed or (events.freeze_words if inputs.frozen[row] else ""),
+        event=events.floor_words if inputs.event_floor[row] > 0 else "",
+        event_most=events.most_words,
         outage=outage_words(decisions, row),
     )
 
