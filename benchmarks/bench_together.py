@@ -12,11 +12,11 @@ import numpy as np
 
 from forecaster.forecasting.peaks import LEVELS
 from forecaster.horizontal.decide import decide
+from forecaster.horizontal.events import NO_EVENTS, EventColumns
 from forecaster.horizontal.inputs import Inputs
 from forecaster.horizontal.row import KNOWN, NO_SAMPLE
 from forecaster.horizontal.state import State
 from forecaster.horizontal.terms import policy_columns, target_columns
-from forecaster.hpa.numbers import MAX_INT32
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,11 +85,8 @@ class Columns(NamedTuple):
             low=peaks[:1],
             quantiles=[peaks],
             acting=self.acting,
-            event_floor=np.zeros(rows, np.int64),
-            event_most=np.full(rows, MAX_INT32),
-            event_bound=np.full(rows, MAX_INT32),
+            events=EventColumns.of([NO_EVENTS], np.zeros(rows, np.int64)),
             lost=np.zeros(rows),
-            frozen=np.zeros(rows, np.bool_),
             unreadable=np.zeros(rows, np.bool_),
         )
 

@@ -45,7 +45,6 @@ class Context:
     sizing: Callable[[WorkloadId], PodSizing]
     lead_time: Callable[[WorkloadId], LeadTime]
     columns: Mapping[Signal, Columns]
-    events: EventColumns
     names: Names
     """Texts of the cycle, each once."""
     sizes: SizeCache
@@ -118,14 +117,12 @@ class GroupTexts(NamedTuple):
 
     def put(self) -> None:
         """Store the codes of rows that differ from the default, and the outlook of each forecast."""
-        inputs, state, events = self.group.inputs, self.group.state, self.context.events
+        inputs, state, events = self.group.inputs, self.group.state, self.group.inputs.events
         self._put("hold", self.group.failed > 0, self._failure)
-        self._put(
-            "hold", inputs.frozen & (self.group.failed == 0), lambda row: events.of(self.positions[row]).freeze_words
-        )
-        self._put("event", inputs.event_floor > 0, lambda row: events.of(self.positions[row]).floor_words)
-        most = np.minimum(inputs.event_most, inputs.event_bound)
-        self._put("event_most", most < MAX_INT32, lambda row: events.of(self.positions[row]).most_words)
+        self._put("hold", events.frozen & (self.group.failed == 0), lambda row: events.row(row).freeze_words)
+        self._put("event", events.floors > 0, lambda row: events.row(row).floor_words)
+        most = np.minimum(events.most, events.bounds)
+        self._put("event_most", most < MAX_INT32, lambda row: events.row(row).most_words)
         self._put("outage", state.cause != NONE, lambda row: outage_words(self.group, row))
         for target, kind in enumerate(inputs.rules.kinds):
             columns = self.context.columns[kind.signal]  # type: ignore[index]  # a signal is its name
@@ -187,17 +184,17 @@ class Decider:
         gates = self._gates(rows)
         names = Names()
         columns = self._columns(rows, forecasts, gates, now, names)
-        at, calendar, acting = now.timestamp(), rows.static.calendar.at(now), _acting(gates)
+        at, events, acting = now.timestamp(), rows.static.calendar.at(now), _acting(gates)
         spread, places = pod_spread(rows), self._places(rows, now)
         self.before = self.observed.state
         decided = []
         for group in rows.static.groups:
-            inputs = inputs_of(group, rows, columns, calendar, spread, acting)
+            inputs = inputs_of(group, rows, columns, events, spread, acting)
             taken = self.observed.state.take(places[group.positions])
             decisions, after = decide(inputs, taken, at)
             self.observed.state = self.observed.state.put(places[group.positions], after)
             decided.append((group.positions, decisions))
-        context = Context(rows, forecasts, gates, sizing, lead_time, columns, calendar, names, self.sizes)
+        context = Context(rows, forecasts, gates, sizing, lead_time, columns, names, self.sizes)
         return FleetDecisions(now, decided, context)
 
     def _gates(self, rows: Rows) -> list[Gate | None]:
@@ -234,7 +231,7 @@ def inputs_of(
     group: RowGroup,
     rows: Rows,
     columns: Mapping[Signal, Columns],
-    calendar: EventColumns,
+    events: EventColumns,
     spread: NDArray[np.float64],
     acting: NDArray[np.bool_],
 ) -> Inputs:
@@ -258,11 +255,8 @@ def inputs_of(
         low=stacked("low"),
         quantiles=[signal_columns.quantiles[:, at] for signal_columns in mine],
         acting=acting[at],
-        event_floor=calendar.floors[at],
-        event_most=calendar.most[at],
-        event_bound=calendar.bounds[at],
+        events=events.take(at),
         lost=spread[at],
-        frozen=calendar.frozen[at],
         unreadable=rows.static.unreadable[at],
     )
 

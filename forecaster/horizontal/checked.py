@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from forecaster.horizontal.columns import Codes, Counts, Flags, Floats
+from forecaster.horizontal.events import EventColumns
 from forecaster.horizontal.inputs import Inputs, PolicyColumns, Rules, TargetColumns
 from forecaster.horizontal.row import (
     EVENT,
@@ -52,9 +53,7 @@ class Checked(NamedTuple):
     """[target][level, row] 0 where the distribution is not known."""
     distributed: Flags
     """[target, row] whether it is measured and the distribution of its peak is known."""
-    event_floor: Counts
-    event_most: Counts
-    event_bound: Counts
+    events: EventColumns
     lost: Floats
     """[row] 0 where nothing is to be survived, or nothing known of places."""
 
@@ -62,9 +61,9 @@ class Checked(NamedTuple):
 def check(inputs: Inputs) -> Checked:
     """The inputs of a decision, checked."""
     failed = _failed(inputs)
-    current, ready, event_floor = inputs.current, inputs.ready, inputs.event_floor
+    current, ready, floors = inputs.current, inputs.ready, inputs.events.floors
     if failed.any():
-        current, ready, event_floor = (np.where(failed > 0, 0, counts) for counts in (current, ready, event_floor))
+        current, ready, floors = (np.where(failed > 0, 0, counts) for counts in (current, ready, floors))
     known = _possible(inputs.measured)
     foreseen = known & _possible(inputs.peak)
     distributed, quantiles = _distributions(inputs, known)
@@ -82,16 +81,14 @@ def check(inputs: Inputs) -> Checked:
         foreseen=foreseen,
         quantiles=quantiles,
         distributed=distributed,
-        event_floor=event_floor,
-        event_most=inputs.event_most,
-        event_bound=inputs.event_bound,
+        events=inputs.events._replace(floors=floors),
         lost=_where((inputs.lost >= 0.0) & (inputs.lost <= 1.0) & (failed == 0), inputs.lost),
     )
 
 
 def _failed(inputs: Inputs) -> Codes:
     failed = inputs.policy.impossible
-    current, ready, event = (_beyond(counts) for counts in (inputs.current, inputs.ready, inputs.event_floor))
+    current, ready, event = (_beyond(counts) for counts in (inputs.current, inputs.ready, inputs.events.floors))
     masks = {TARGET: _target(inputs), REPLICAS: current, READY: ready, EVENT: event, UNREADABLE: inputs.unreadable}
     for code, mask in masks.items():
         if mask.any():

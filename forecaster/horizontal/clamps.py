@@ -79,7 +79,7 @@ def forecast_sentence(step: Step) -> str:
 
 def lowered_by_event(count: Counts, at: ClampContext) -> Counts:
     """The count [row], lowered to the maximum of an event; below measured demand only where the policy says so."""
-    most, bound = at.checked.event_most, at.checked.event_bound
+    most, bound = at.checked.events.most, at.checked.events.bounds
     if (np.minimum(most, bound) == MAX_INT32).all():
         return count
     return np.minimum(count, np.maximum(np.minimum(np.maximum(most, at.desired.reactive), bound), 1))
@@ -87,7 +87,8 @@ def lowered_by_event(count: Counts, at: ClampContext) -> Counts:
 
 def raised_by_event(count: Counts, at: ClampContext) -> Counts:
     """The count [row], raised to the floor of an event."""
-    return np.maximum(count, at.checked.event_floor) if at.checked.event_floor.any() else count
+    floors = at.checked.events.floors
+    return np.maximum(count, floors) if floors.any() else count
 
 
 def event_sentence(step: Step) -> str:

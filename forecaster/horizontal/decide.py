@@ -108,7 +108,7 @@ def refusals(inputs: Inputs, checked: Checked, desired: Desired) -> Codes:
         reason, podless = np.full_like(reason, NO_TARGET), np.zeros_like(podless)
     weightier = (
         (podless, NO_PODS),
-        (inputs.frozen, FROZEN),
+        (inputs.events.frozen, FROZEN),
         (asleep, NO_REPLICAS),
         (checked.failed > 0, FAILED),
     )

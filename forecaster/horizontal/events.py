@@ -84,7 +84,19 @@ class EventColumns(NamedTuple):
     place: Counts
     """Position of each row's effect among them."""
 
-    def of(self, row: int) -> RowEvents:
+    @classmethod
+    def of(cls, each: Sequence[RowEvents], place: Counts) -> EventColumns:
+        """Return the columns of rows that have these effects."""
+        numbers = zip(*(effect[:4] for effect in each), strict=True)
+        floors, most, bounds, frozen = (np.array(column)[place] for column in numbers)
+        return cls(floors, most, bounds, frozen, each, place)
+
+    def take(self, rows: Counts) -> EventColumns:
+        """Return the effects on these rows."""
+        numbers = self.floors[rows], self.most[rows], self.bounds[rows], self.frozen[rows]
+        return EventColumns(*numbers, self.each, self.place[rows])
+
+    def row(self, row: int) -> RowEvents:
         """Return the effect on one row; its words say which event is on and until when, or are empty."""
         return self.each[int(self.place[row])]
 
@@ -97,19 +109,14 @@ class EventCalendar:
         self._different = {key: own for key, own in zip(keys, events, strict=True) if own}
         places = {key: place for place, key in enumerate(self._different)}
         self._place = np.array([places.get(key, len(places)) for key in keys], np.int64)
-        self._none = None if self._different else self._columns([NO_EVENTS])
+        self._none = None if self._different else EventColumns.of([NO_EVENTS], self._place)
 
     def at(self, now: datetime) -> EventColumns:
         """Return the effects of the events at an instant."""
         if self._none is not None:
             return self._none
         each = [events_at(events, now, lead) for (_, lead), events in self._different.items()]
-        return self._columns([*each, NO_EVENTS])
-
-    def _columns(self, each: Sequence[RowEvents]) -> EventColumns:
-        numbers = zip(*(effect[:4] for effect in each), strict=True)
-        floors, most, bounds, frozen = (np.array(column)[self._place] for column in numbers)
-        return EventColumns(floors, most, bounds, frozen, each, self._place)
+        return EventColumns.of([*each, NO_EVENTS], self._place)
 
 
 def events_at(events: Sequence[ScheduledEvent], now: datetime, lead_time: timedelta) -> RowEvents:

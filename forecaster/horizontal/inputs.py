@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from forecaster.domain.policy_numbers import policy_numbers, stated_numbers
 from forecaster.horizontal.columns import Band, Codes, Counts, Flags, Floats
+from forecaster.horizontal.events import EventColumns
 from forecaster.horizontal.row import FIRST_NUMBER, LARGEST
 from forecaster.hpa.numbers import MAX_INT32
 
@@ -253,16 +254,10 @@ class Inputs:
     """[target][level, row] its whole distribution, not crossing; needed by newsvendor sizing only."""
     acting: Flags
     """[row] whether the gate lets the forecast have its say."""
-    event_floor: Counts
-    """[row] the least replicas by known events, 0 for none."""
-    event_most: Counts
-    """[row] replicas above which a forecast raises nothing by known events; no bound by default."""
-    event_bound: Counts
-    """[row] replicas above which measured demand raises nothing, either."""
+    events: EventColumns
+    """Effects of known events."""
     lost: Floats
     """[row] share of the pods in the node or zone whose loss is to be survived; 0 where none is, NaN if unknown."""
-    frozen: Flags
-    """[row] whether a maintenance window is on."""
     unreadable: Flags
     """[row] whether the policy or the targets could not be read at all."""
 

@@ -62,7 +62,7 @@ def _stated_target(target: PodTarget | Unusable) -> DecidedTarget:
 def failure_words(decisions: Decisions, row: int) -> str:
     """Name the impossible number because of which the row has no decision."""
     inputs, code = decisions.inputs, int(decisions.failed[row])
-    counts = {REPLICAS: inputs.current, READY: inputs.ready, EVENT: inputs.event_floor}
+    counts = {REPLICAS: inputs.current, READY: inputs.ready, EVENT: inputs.events.floors}
     if code in counts:
         return f"{CHECKED[code]}: {counts[code][row]} is impossible"
     if code >= FIRST_NUMBER:

@@ -19,9 +19,10 @@ from forecaster.domain.window import MINUTES_A_DAY
 from forecaster.forecasting.backtest import PolicyBacktest
 from forecaster.horizontal.columns import Counts, Floats, ceil_counts
 from forecaster.horizontal.decide import decide
+from forecaster.horizontal.events import NO_EVENTS, EventColumns
 from forecaster.horizontal.inputs import Inputs, Kind, PolicyColumns, Rules, Sizing, TargetColumns
 from forecaster.horizontal.state import State
-from forecaster.hpa.numbers import MAX_INT32, milli
+from forecaster.hpa.numbers import milli
 from forecaster.hpa.spec import SHIPPED
 from forecaster.replay.pods import Pods, StartUps
 
@@ -172,7 +173,7 @@ class _PastReplay:
         self._quantiles = np.full((len(levels), rows), np.nan)
         self._always, self._never = np.ones(rows, np.bool_), np.zeros(rows, np.bool_)
         self._zero, self._nothing_lost = np.zeros(rows, np.int64), np.zeros(rows)
-        self._unbound = np.full(rows, MAX_INT32)
+        self._no_events = EventColumns.of([NO_EVENTS], self._zero)
         self._known, self._untold = np.zeros((1, rows), np.int8), np.full((1, rows), np.nan)
 
     def _tiled(self, series: Floats) -> Floats:
@@ -210,11 +211,8 @@ class _PastReplay:
             low=self._untold,
             quantiles=self._distributions(minute),
             acting=self._always,
-            event_floor=self._zero,
-            event_most=self._unbound,
-            event_bound=self._unbound,
+            events=self._no_events,
             lost=self._nothing_lost,
-            frozen=self._never,
             unreadable=self._never,
         )
 

@@ -67,7 +67,6 @@ class DecisionInputs:
         if minute >= self._first + INPUT_BLOCK:
             self._first, self._block = minute, self._prepared(minute)
         block, place = self._block, minute - self._first
-        events = self._calendar.at(self._measurements.instant(minute))
         return Inputs(
             rules=self._rules,
             policy=self._policy,
@@ -81,11 +80,8 @@ class DecisionInputs:
             low=block.low[place],
             quantiles=self._quantiles(minute, block.foreseeable[place]),
             acting=self._acting[minute],
-            event_floor=events.floors,
-            event_most=events.most,
-            event_bound=events.bounds,
+            events=self._calendar.at(self._measurements.instant(minute)),
             lost=self._nothing_lost,
-            frozen=events.frozen,
             unreadable=self._never,
         )
 

@@ -79,7 +79,7 @@ BOUNDS = st.sampled_from([1, 3, 8, 20, MAX_INT32])
 def test_the_maximum_of_an_event_takes_nothing_from_measured_demand_unless_stated(
     count: int, reactive: int, most: int, bound: int
 ) -> None:
-    columns = SimpleNamespace(event_most=np.array([most]), event_bound=np.array([bound]))
+    columns = SimpleNamespace(events=SimpleNamespace(most=np.array([most]), bounds=np.array([bound])))
     desired = SimpleNamespace(reactive=np.array([reactive]))
     at = cast("ClampContext", SimpleNamespace(checked=columns, desired=desired))
     (after,) = lowered_by_event(np.array([count]), at)

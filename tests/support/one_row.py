@@ -112,7 +112,6 @@ def inputs_of_one(subject: Subject, now: datetime) -> Inputs:
     outlooks = [outlook_of(subject, kind.signal) for kind in kinds]
     levels = _levels(outlooks)
     columns = policy_columns(terms)
-    calendar = EventCalendar([policy.events], [lead_time(policy).value]).at(now)
     return Inputs(
         rules=terms[0].rules._replace(levels=levels),
         policy=columns,
@@ -130,11 +129,8 @@ def inputs_of_one(subject: Subject, now: datetime) -> Inputs:
         low=_column([outlook.ahead.low if isinstance(outlook.ahead, PeakForecast) else np.nan for outlook in outlooks]),
         quantiles=[_quantiles(outlook, levels) for outlook in outlooks],
         acting=np.array([not subject.shut]),
-        event_floor=calendar.floors,
-        event_most=calendar.most,
-        event_bound=calendar.bounds,
+        events=EventCalendar([policy.events], [lead_time(policy).value]).at(now),
         lost=np.array([lost_share(workload.spread, policy.survive)]),
-        frozen=calendar.frozen,
         unreadable=np.zeros(1, np.bool_),
     )
 
@@ -198,8 +194,7 @@ def row_of_one(decisions: Decisions, row: int, subject: Subject) -> DecidedRow:
     workload, policy, inputs = subject.workload, subject.policy, decisions.inputs
     terms = UNREADABLE_TERMS if subject.failure else terms_of(workload, policy, ())
     stated = stated_row(workload, policy, terms)
-    at = datetime.fromtimestamp(decisions.now, UTC)
-    events = EventCalendar([policy.events], [lead_time(policy).value]).at(at).of(0)
+    events = inputs.events.row(row)
     usable = count()
     failed = subject.failure or failure_words(decisions, row) if decisions.failed[row] else ""
     return stated._replace(
@@ -208,7 +203,7 @@ def row_of_one(decisions: Decisions, row: int, subject: Subject) -> DecidedRow:
             _target(decisions, row, next(usable), target, subject) if target.usable else target
             for target in stated.targets
         ),
-        at=at,
+        at=datetime.fromtimestamp(decisions.now, UTC),
         current=int(inputs.current[row]),
         replicas=int(decisions.replicas[row]),
         reason=REASONS[int(decisions.reason[row])],
@@ -218,8 +213,8 @@ def row_of_one(decisions: Decisions, row: int, subject: Subject) -> DecidedRow:
         outage_until=float(decisions.state.until[row]),
         lead_time=lead_time(policy),
         shut=subject.shut,
-        hold=failed or (events.freeze_words if inputs.frozen[row] else ""),
-        event=events.floor_words if inputs.event_floor[row] > 0 else "",
+        hold=failed or (events.freeze_words if inputs.events.frozen[row] else ""),
+        event=events.floor_words if inputs.events.floors[row] > 0 else "",
         event_most=events.most_words,
         outage=outage_words(decisions, row),
     )

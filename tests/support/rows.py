@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from forecaster.horizontal.events import NO_EVENTS, EventColumns
 from forecaster.horizontal.inputs import Inputs, Kind, PolicyColumns, Rules, TargetColumns
 from forecaster.hpa.numbers import MAX_INT32
 
@@ -86,11 +87,15 @@ def inputs_of(random: Generator, rules: Rules, policy: PolicyColumns, targets: T
         low=_with_holes(random, random.uniform(0.0, 40.0, shape)),
         quantiles=quantiles,
         acting=random.random(rows) < 0.8,
-        event_floor=np.where(random.random(rows) < 0.1, 12, 0),
-        event_most=np.where(random.random(rows) < 0.1, 9, MAX_INT32),
-        event_bound=np.where(random.random(rows) < 0.1, 15, MAX_INT32),
+        events=EventColumns(
+            np.where(random.random(rows) < 0.1, 12, 0),
+            np.where(random.random(rows) < 0.1, 9, MAX_INT32),
+            np.where(random.random(rows) < 0.1, 15, MAX_INT32),
+            random.random(rows) < 0.05,
+            (NO_EVENTS,),
+            np.zeros(rows, np.int64),
+        ),
         lost=np.where(random.random(rows) < 0.1, random.random(rows), 0.0),
-        frozen=random.random(rows) < 0.05,
         unreadable=np.zeros(rows, np.bool_),
     )
 
@@ -105,6 +110,7 @@ def take(inputs: Inputs, rows: Any) -> Inputs:
         inputs,
         policy=inputs.policy.take(rows),
         targets=inputs.targets.take(rows),
+        events=inputs.events.take(rows),
         quantiles=[quantile[:, rows] for quantile in inputs.quantiles],
         **{name: getattr(inputs, name)[..., rows] for name in COLUMNS},
     )
@@ -119,11 +125,7 @@ COLUMNS = (
     "peak",
     "low",
     "acting",
-    "event_floor",
-    "event_most",
-    "event_bound",
     "lost",
-    "frozen",
     "unreadable",
 )
 POISONS = (np.nan, np.inf, -np.inf, -1.0, 1e300, -1e300, 1e16, 0.0, 5e-324)
@@ -151,6 +153,7 @@ def poisoned(random: Generator, inputs: Inputs, rows: Any) -> Inputs:
         inputs,
         policy=all_of(inputs.policy),
         targets=all_of(inputs.targets),
+        events=EventColumns(*map(spoilt, inputs.events[:4]), inputs.events.each, inputs.events.place),
         quantiles=[spoilt(quantile) for quantile in inputs.quantiles],
         **{name: spoilt(getattr(inputs, name)) for name in COLUMNS},
     )
