@@ -5,6 +5,7 @@ Histories, other kinds, and whatever the API server refuses to say come from Pro
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections import Counter, defaultdict, deque
@@ -43,8 +44,6 @@ from forecaster.sources.stated import AnnotatedObject, StatedBefore, StatedObjec
 from forecaster.vertical.cluster_rules.node import POOL_LABELS
 
 if TYPE_CHECKING:
-    import re
-
     from forecaster.domain.layers import ClusterPolicies
     from forecaster.kube.client import ApiClient
     from forecaster.sources.live_objects import LiveHpa, LivePod, LiveWorkload
@@ -58,6 +57,7 @@ class Present(NamedTuple):
     targets: tuple[Target, ...]
 
 
+EVERY_NAMESPACE = re.compile(".*")
 NOWHERE = NodePlace()
 """Place of an unknown node."""
 PAST_SECONDS = 300.0
@@ -247,14 +247,20 @@ class LiveCluster:
         faults += self._pointless(namespaces)
         return Inventory(at, tuple(workloads), tuple(faults), whole=frozenset(kinds), images=images)
 
-    def policies(self) -> ClusterPolicies:
+    def policies(self, namespaces: re.Pattern[str] = EVERY_NAMESPACE) -> ClusterPolicies:
         """Return the policies of annotations and custom resources; the last known ones while the API server is away.
 
-        A collection that was not listed yet has the policies known to an earlier process.
+        A collection that was not listed yet has the policies known to an earlier process. What owners state counts in
+        the `namespaces` that are read.
         """
         self.before.objects = stated = self._stated(self.before.objects)
         labels = dict(stated.labels)
-        return cluster_policies(stated.defaults, stated.autoscalers, stated.workloads, stated.hpas, labels)
+        autoscalers = [each for each in stated.autoscalers if namespaces.fullmatch(each.namespace)]
+        workloads, hpas = (
+            [each for each in annotated if namespaces.fullmatch(each.workload.namespace)]
+            for annotated in (stated.workloads, stated.hpas)
+        )
+        return cluster_policies(stated.defaults, autoscalers, workloads, hpas, labels)
 
     def _stated(self, before: StatedObjects) -> StatedObjects:
         workloads, labels = self._annotations_and_labels(before)

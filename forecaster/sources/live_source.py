@@ -63,15 +63,16 @@ class LiveSource(RelistedSource):
         past = self._clock() - at.timestamp() > PAST_SECONDS
         kinds = frozenset() if past else self.live.kinds() & set(self.source.queries.kinds)
         self.listed, self._pods = (at, kinds), Counter()
+        policies = None if past else self.live.policies(self._namespaces)
         if kinds:
-            live = replace(self.live.inventory(at, kinds, self._namespaces), policies=self.live.policies())
-            inventory = replace(self._with_others(live), started=self.live.started())
+            live = self._with_others(self.live.inventory(at, kinds, self._namespaces))
+            inventory = replace(live, policies=policies, started=self.live.started())
             self.listed = (at, inventory.whole)
             self.source.follow(inventory)
         else:
-            inventory = replace(self.source.inventory(at), policies=None if past else self.live.policies())
+            inventory = replace(self.source.inventory(at), policies=policies)
         self.misread = self.live.misread(self._signals, self._namespaces) if kinds else []
-        stated = inventory.policies.faults if inventory.policies else ()
+        stated = policies.faults if policies else ()
         faults = (*map(str, self.misread), *stated, *(self.live.faults() if self._tells and not past else ()))
         return replace(inventory, faults=(*inventory.faults, *faults)) if faults else inventory
 

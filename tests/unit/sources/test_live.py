@@ -619,6 +619,14 @@ class TestPolicies:
         inventory = live_source(FakePrometheus(), cluster(horizontalpodautoscalers=[scaler]), Clock()).inventory(NOW)
         assert any("HPA shop/web: annotation forecaster.dev/mode is 'flor'" in fault for fault in inventory.faults)
 
+    def test_one_of_a_namespace_that_is_not_read_is_no_fault_here(self) -> None:
+        """`forecaster explain shop/web` began with a line for each misspelt annotation of all other tenants."""
+        scaled, prometheus = deployment("noise"), FakePrometheus()
+        scaled["metadata"] |= {"namespace": "evil", "annotations": {"forecaster.dev/mode": "flor"}}
+        prometheus.queries = Queries(namespaces="shop")
+        inventory = live_source(prometheus, cluster(deployments=[scaled, deployment()]), Clock()).inventory(NOW)
+        assert (inventory.ids, inventory.faults) == ((WEB,), ())
+
     def test_they_stay_while_the_api_server_is_away_and_are_not_those_of_a_past_instant(self) -> None:
         scaler, clock = hpa(), Clock()
         scaler["metadata"]["annotations"] = {"forecaster.dev/mode": "floor"}
