@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from forecaster.domain.workload import WorkloadId
     from forecaster.ports import Histories
 
+MAX_PRINTED = 50
+"""Failures that a command prints: owners can cause thousands; those of the source come first."""
 NONE_FOUND = "No workload was found. `forecaster doctor` says which series are missing."
 
 
@@ -181,8 +183,10 @@ def print_outcome(outcome: Outcome, chosen: set[WorkloadId], output: Output) -> 
 
 
 def failure_lines(outcome: Outcome) -> list[str]:
-    """Return the failures, a line each; where nothing could be read, also the command that says why."""
+    """Return the first failures, a line each; where nothing could be read, also the command that says why."""
     failures = [f"! {failure}" for failure in outcome.report.failures]
+    if more := len(failures[MAX_PRINTED:]):
+        failures[MAX_PRINTED:] = [f"! and {more} more"]
     if outcome.recommendations or failures:
         return [*failures, TRY_DOCTOR] if outcome.lost else failures
     return [NONE_FOUND]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from forecaster.cycle.run import Outcome
 from forecaster.domain.report import CycleReport
 from forecaster.domain.window import Inventory
-from forecaster.report.recommendations import LiveTable, headline
+from forecaster.report.recommendations import MAX_PRINTED, LiveTable, failure_lines, headline
 from tests.support.recommendations import NOON, recommendation, workload_id
 
 if TYPE_CHECKING:
@@ -43,3 +43,9 @@ def test_a_pipe_has_all_of_them_and_is_not_told_how_to_end_what_has_ended(capsys
         picture.show(outcome, {row.id for row in made})
     printed = capsys.readouterr().out
     assert (printed.count("shop/web-"), "more;" in printed, "Ctrl-C" in printed) == (60, False, False)
+
+
+def test_an_owner_of_a_thousand_misspelt_annotations_takes_no_screen_from_others() -> None:
+    faults = tuple(f"Deployment shop/web-{number}: annotation forecaster.dev/mode is 'flor'" for number in range(1000))
+    lines = failure_lines(Outcome(Inventory(NOON, ()), [], CycleReport(at=NOON, failures=("no answer", *faults))))
+    assert (lines[0], lines[MAX_PRINTED], len(lines)) == ("! no answer", "! and 951 more", MAX_PRINTED + 2)
