@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from forecaster.app.compose import nothing_observed, observed_file
-from forecaster.app.service import Persistable, Persistence
+from forecaster.app.service import OnChange, Persistable, Persistence
 from forecaster.errors import ForecasterError, StoreError
 from forecaster.kube.client import ApiClient
 from forecaster.kube.config import client_config_source
@@ -211,18 +211,3 @@ def restore(snapshots: Snapshots | ObservedFile[Any], news: StateNews) -> None:
         news.refused(snapshots.path.name, str(error))
     else:
         news.log.info("snapshot_restored" if restored else "no_snapshot", path=str(snapshots.path))
-
-
-@dataclass(slots=True)
-class OnChange:
-    """A file that is written in the cycle in which there is something new to keep."""
-
-    file: ObservedFile[Any]
-    written: bytes = b""
-
-    def save(self) -> None:
-        """Write the state if it differs from the last written one. Raises `StoreError`."""
-        state = self.file.observed.encoded()
-        if state != self.written:
-            self.file.save()
-            self.written = state

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from apscheduler.events import EVENT_JOB_MAX_INSTANCES, EVENT_JOB_MISSED
 from apscheduler.schedulers.background import BackgroundScheduler
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from forecaster.config.settings import CycleSettings
     from forecaster.domain.layers import ClusterPolicies
     from forecaster.domain.report import CycleReport
+    from forecaster.store.state import ObservedFile
 
 EXIT_STUCK = 70
 """Exit code of a process whose cycle hung: an internal error, as sysexits.h numbers it."""
@@ -51,6 +52,21 @@ class Persistence:
     def due(self, now: datetime) -> bool:
         """Whether it is time to write it; after a jump of the clock, either way, it is."""
         return self.at is None or not timedelta() <= now - self.at < self.every
+
+
+@dataclass(slots=True)
+class OnChange:
+    """A file that is written in the cycle in which there is something new to keep."""
+
+    file: ObservedFile[Any]
+    written: bytes = b""
+
+    def save(self) -> None:
+        """Write the state if it differs from the last written one. Raises `StoreError`."""
+        state = self.file.observed.encoded()
+        if state != self.written:
+            self.file.save()
+            self.written = state
 
 
 @dataclass(slots=True)
