@@ -222,7 +222,7 @@ class ScalableSpec(Wire, frozen=True):
 class ScalableStatus(Wire, frozen=True):
     """Pods that there are."""
 
-    replicas: int = 0
+    replicas: int | None = None
     ready_replicas: int = 0
     update_revision: str = ""
     """Revision of a StatefulSet's template."""

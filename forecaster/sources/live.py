@@ -165,14 +165,17 @@ class LiveCluster:
         return [(key, hpa) for key in sorted(self.scaling.get(id_, ())) if (hpa := self.hpas.objects.get(key))]
 
     def faults(self) -> list[str]:
-        """Collections that are not followed, or of which objects are left out, and why; one sentence each."""
-        silent = [
+        """Collections that are not followed, and why; one sentence each."""
+        return [
             f"live facts: {watch.path} is not known: {watch.health.fault or 'it is still being listed'}"
             for watch in self.watches
             if not watch.fresh
         ]
+
+    def left_out(self) -> list[str]:
+        """Return a sentence for each collection of which objects are not understood."""
         misread = {watch.path: objects for watch in self.watches if (objects := dict(watch.progress.misread))}
-        return silent + [f"live facts: {path}: {_left_out(objects)}" for path, objects in misread.items()]
+        return [f"live facts: {path}: {_left_out(objects)}" for path, objects in misread.items()]
 
     def started(self) -> dict[WorkloadId, tuple[StartedPod, ...]]:
         """Return the pods that became ready since the last call, by workload."""

@@ -144,10 +144,16 @@ NODE_LOST = frozenset({"Unknown", "ContainerStatusUnknown"})
 
 
 def workload_of_object(workload: Scalable) -> LiveWorkload:
-    """Reduce a workload. `spec.replicas` is 1 where it is absent."""
-    spec = workload.spec
+    """Reduce a workload. `spec.replicas` is 1 where it is absent, as in a Rollout without pods.
+
+    Raises:
+        ValueError: a custom resource has its count elsewhere.
+    """
+    spec, pods = workload.spec, workload.status.replicas
+    if spec.replicas is None and pods is None:
+        raise ValueError("it states neither spec.replicas nor status.replicas")
     return LiveWorkload(
-        replicas=1 if spec.replicas is None else spec.replicas,
+        replicas=max(1, pods or 0) if spec.replicas is None else spec.replicas,
         ready=workload.status.ready_replicas,
         selector=selector_text(spec.selector) if spec.selector else "",
         containers=_containers(spec.template.spec),

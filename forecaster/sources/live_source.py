@@ -73,7 +73,8 @@ class LiveSource(RelistedSource):
             inventory = replace(self.source.inventory(at), policies=policies)
         self.misread = self.live.misread(self._signals, self._namespaces) if kinds else []
         stated = policies.faults if policies else ()
-        faults = (*map(str, self.misread), *stated, *(self.live.faults() if self._tells and not past else ()))
+        away = self.live.faults() if self._tells and not past else ()
+        faults = (*map(str, self.misread), *stated, *away, *(() if past else self.live.left_out()))
         return replace(inventory, faults=(*inventory.faults, *faults)) if faults else inventory
 
     def live_kinds(self, at: datetime) -> frozenset[str]:

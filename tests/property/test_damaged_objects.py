@@ -76,7 +76,7 @@ def test_one_odd_object_costs_no_other_its_facts(kind: str, data: st.DataObject)
     assert ("shop", "odd") not in watch.objects or ("shop", "odd") not in watch.progress.misread
     played(watch, [event("MODIFIED", broken) + event("MODIFIED", good)])
     assert (("shop", "good") in watch.objects, watch.health.fault) == (True, "")
-    assert any("odd is left out" in fault for fault in cluster.faults()) == bool(watch.progress.misread)
+    assert any("odd is left out" in fault for fault in cluster.left_out()) == bool(watch.progress.misread)
 
 
 @given(data=st.data())

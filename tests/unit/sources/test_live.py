@@ -183,6 +183,19 @@ class TestWorkload:
         (rollout,) = live.inventory(NOW, ["Rollout"], EVERYWHERE).workloads
         assert (str(rollout.id.kind), rollout.replicas) == ("Rollout", 5)
 
+    def test_of_a_custom_kind_whose_count_is_elsewhere_is_left_out(self) -> None:
+        """An HPA on such a kind with six pods read one of them as `forecaster_replicas`, and would have kept one."""
+        elsewhere, live = deployment("odd", None), LiveCluster([ROLLOUT], clock=Clock())
+        elsewhere["spec"]["size"], elsewhere["status"] = {"count": 6}, {"observed": {"count": 6}}
+        lists(live, {"rollouts": [elsewhere, deployment("web", None)]})
+        prometheus = FakePrometheus()
+        prometheus.queries = Queries(kinds=("Rollout",))
+        inventory = live_source(prometheus, live, Clock()).inventory(NOW)
+        assert [(workload.id.name, workload.replicas) for workload in inventory.workloads] == [("web", 1)]
+        assert any(
+            "odd is left out, it is not understood (ValueError: it states neither" in why for why in inventory.faults
+        )
+
 
 class TestTargets:
     def test_of_resources_are_ratios_amounts_and_those_of_one_container(self) -> None:
