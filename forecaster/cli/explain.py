@@ -16,6 +16,7 @@ from forecaster.report.formats import DocumentOutput
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from datetime import datetime
 
     from forecaster.config.settings import Settings
     from forecaster.cycle.run import Cycle, Outcome
@@ -163,7 +164,7 @@ class Explanations:
         policy = self.cycle.policies.of(id_)
         offer = self._offers.offer(place, readers)
         offered = values_for(offer, recommendation.targets, recommendation.at, policy.horizontal.demand_signal)
-        scalers, origins = _live_facts(self.cycle, id_)
+        scalers, origins = _live_facts(self.cycle, id_, recommendation.at)
         least, behavior = (scalers[0].bounds.min_replicas, scalers[0].behavior) if scalers else (None, None)
         names = [hpa.name for hpa in scalers]
         following = next_sync(target, recommendation, offered, policy.mode, least, behavior, names)
@@ -185,13 +186,14 @@ class Explanations:
         return offered_cycle(self.outcome.report.at, decided, policies)
 
 
-def _live_facts(cycle: Cycle, id_: WorkloadId) -> tuple[list[HpaSpec], list[str]]:
-    """Return the HPAs as they are now, and the source of each fact; empty where the API server is disabled."""
+def _live_facts(cycle: Cycle, id_: WorkloadId, at: datetime) -> tuple[list[HpaSpec], list[str]]:
+    """Return the HPAs, unless `at` is past, and the source of each fact; empty where the API server is disabled."""
     from forecaster.sources.live_source import LiveSource
 
     if not isinstance(cycle.source, LiveSource):
         return [], []
-    return [hpa.spec for _, hpa in cycle.source.live.scalers(id_)], cycle.source.origins(id_)
+    scalers = cycle.source.live.scalers(id_) if id_.kind in cycle.source.live_kinds(at) else []
+    return [hpa.spec for _, hpa in scalers], cycle.source.origins(id_)
 
 
 def _policy_origins(policies: Policies, id_: WorkloadId) -> list[str]:

@@ -15,6 +15,7 @@ from forecaster.app.serve import known_of
 from forecaster.cli.explain import explain
 from forecaster.config.settings import parse
 from forecaster.domain.window import MINUTE
+from forecaster.horizontal.hpa_next import ASSUMED_BEHAVIOR
 from forecaster.serving.workloads import RowExplanations
 from tests.support.api_objects import Document, deployment, external, hpa, page, refusal
 from tests.support.builders import NOON, workload
@@ -210,6 +211,17 @@ def test_explain_says_which_source_told_what(
         file.write_text(json.dumps({"kubernetes": {"kubeconfig": str(server.kubeconfig)}}))
         explain(workload="shop/web", prometheus=cluster.url, config=file, at=NOON.isoformat())
     assert "Count, HPA and requests are those of kube-state-metrics" in capsys.readouterr().out
+
+
+def test_explain_of_the_past_knows_no_behavior_where_today_one_is_stated(
+    server: LiveServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    today = hpa(behavior={"scaleUp": {"selectPolicy": "Disabled"}})
+    server.objects = {"deployments": [deployment("web", 4)], "horizontalpodautoscalers": [today]}
+    (file := tmp_path / "settings.yaml").write_text(json.dumps({"kubernetes": {"kubeconfig": str(server.kubeconfig)}}))
+    with recorded_cluster([workload("web")]) as cluster:
+        explain(workload="shop/web", prometheus=cluster.url, config=file, at=NOON.isoformat())
+    assert ASSUMED_BEHAVIOR in capsys.readouterr().out
 
 
 def test_of_two_hpas_on_one_workload_explain_and_the_api_say_the_same(
