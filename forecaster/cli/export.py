@@ -45,6 +45,8 @@ def export(
     from forecaster.report.progress import shown_progress
     from forecaster.sources.bundle import write_bundle
 
+    if given.demo and (given.at, length, minutes) != (None, "14d", "1d"):
+        raise typer.BadParameter("has all recorded days; leave --at, --length and --minutes out", param_hint="--demo")
     check_writable(out)
     if out.exists() and not out.is_file():  # a device or a pipe
         raise StoreError(f"{out}: is no regular file, and the bundle would take its place; name a file ending in .zip")

@@ -74,6 +74,13 @@ def test_an_export_of_the_demo_takes_only_the_named_workloads(tmp_path: Path) ->
     }
 
 
+@pytest.mark.parametrize("option", ["--length=2d", "--minutes=1h", "--at=2026-01-01T00:00:00Z"])
+def test_a_part_of_the_demo_is_refused_and_not_taken_for_all_of_it(tmp_path: Path, option: str) -> None:
+    done = run("export", str(tmp_path / "demo.zip"), "--demo", option)
+    assert (done.exit_code, list(tmp_path.iterdir())) == (2, [])
+    assert "has all recorded days; leave --at, --length and --minutes" in " ".join(done.output.split())
+
+
 def test_a_bundle_holds_demand_hpas_settings_and_decisions_and_no_address(week: Path) -> None:
     bundle = read_bundle(week)
     assert str(bundle.workloads[0].id) == "shop/checkout"
