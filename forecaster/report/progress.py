@@ -25,6 +25,9 @@ class ShownProgress:
     def interrupted(self, stage: str) -> bool:
         """Return whether to stop; only once: a second Ctrl-C ends everything."""
         first, self.interrupted_in = not self.interrupted_in, stage
+        if first:
+            console = self._bar.console if self._bar else Console(stderr=True)
+            console.print("Finishing with what there is; Ctrl-C once more ends at once.", highlight=False, soft_wrap=True)
         return first
 
 

@@ -68,6 +68,7 @@ def test_after_ctrl_c_the_strategies_that_were_finished_are_reported(
     assert done.exit_code == 130, done.exception
     assert "With the HPA alone" in done.stdout
     assert ("seasonal naive: " in done.stdout) == (whole == 2)
+    assert done.stderr.startswith("Finishing with what there is; Ctrl-C once more ends at once.\n")
     assert "Interrupted in " in done.stderr
 
 
