@@ -27,7 +27,7 @@ class ShownProgress:
         first, self.interrupted_in = not self.interrupted_in, stage
         if first:
             console = self._bar.console if self._bar else Console(stderr=True)
-            console.print("Finishing with what there is; Ctrl-C once more ends at once.", highlight=False, soft_wrap=True)
+            console.print("Finishing with what there is; Ctrl-C once more ends at once.", soft_wrap=True)
         return first
 
 

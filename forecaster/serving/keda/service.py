@@ -224,9 +224,8 @@ class TriggerValues:
         """
         if (table := self._reader.table) is None:
             return NotKnown(self._reader.fault)
-        value, (namespace, name, *_) = self._value(table, trigger.request), trigger.request
-        other = trigger.scaled_object not in {"", name} and table.named(namespace, trigger.scaled_object)
-        if other and isinstance(value, OfferedValue) and value.source in KEEPING:
+        value, name = self._value(table, trigger.request), trigger.request.name
+        if isinstance(value, OfferedValue) and value.source in KEEPING and _scales_another(table, trigger):
             return NotKnown(f"no load of {name} is known, and {trigger.scaled_object} does not follow its count")
         return value
 
@@ -291,6 +290,16 @@ class TriggerValues:
         if len(self._unread) >= MAX_UNREAD and request not in self._unread:
             del self._unread[next(iter(self._unread))]
         return bool(request.signal) and now - self._unread.setdefault(request, now) <= UNREAD_FOR
+
+
+def _scales_another(table: PublishedTable, trigger: Trigger) -> bool:
+    """Whether a workload has the ScaledObject's name, or the HPA of the trigger's workload is made of another one."""
+    (namespace, name, kind, *_), scaled_object = trigger.request, trigger.scaled_object
+    entry = entry_of(table, namespace, name, kind)
+    if scaled_object in {"", name} or isinstance(entry, (NotNamed, NotThere)):
+        return False
+    made = table.recommendation(entry).autoscaler in {"", f"keda-hpa-{scaled_object}"}
+    return not made or bool(table.named(namespace, scaled_object))
 
 
 def _offer(table: PublishedTable, request: MetricRequest) -> WorkloadOffer | None:

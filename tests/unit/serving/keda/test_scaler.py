@@ -147,9 +147,19 @@ class TestNothingKnown:
     ) -> None:
         unknown = replace(signal_view("requests"), measured=None, measured_at=None, forecast=None)
         row = replace(recommendation(replicas=None, reason=Reason.NO_DATA), signals=(unknown,), replicas_now=now)
+        row = replace(row, autoscaler="keda-hpa-web-by-requests")
         values = scaler(tmp_path, row, recommendation(workload_id("consumer")))
         assert isinstance(values.value(REQUESTS._replace(scaled_object="consumer")), NotKnown)
         assert isinstance(values.value(REQUESTS._replace(scaled_object="web-by-requests")), OfferedValue)
+
+    @pytest.mark.parametrize("hpa", ["web", "keda-hpa-web"])
+    def test_nor_does_one_with_a_name_of_its_own_where_another_hpa_scales_that_workload(
+        self, tmp_path: Path, hpa: str
+    ) -> None:
+        values = self.asleep(tmp_path, replicas_now=9, autoscaler=hpa)
+        assert isinstance(values.value(REQUESTS._replace(scaled_object="consumer-by-requests")), NotKnown)
+        own = self.asleep(tmp_path, replicas_now=9, autoscaler="keda-hpa-web-by-requests")
+        assert isinstance(own.value(REQUESTS._replace(scaled_object="web-by-requests")), OfferedValue)
 
     def test_a_table_that_is_old_knows_no_count_to_keep(self, tmp_path: Path) -> None:
         values = self.asleep(tmp_path)
