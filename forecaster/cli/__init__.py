@@ -204,6 +204,17 @@ class CommandLine(TyperGroup):
         super().__init__(**given)
         self.commands = CommandsOnUse(COMMANDS)  # a mapping is all that is asked for
 
+    def invoke(self, ctx: Any) -> Any:
+        """Run a command; a value that typer refuses by pydantic is refused in the words of the settings."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            if faults := getattr(error.__cause__, "errors", None):
+                from forecaster.domain.settings import allowed
+
+                error.message = "; ".join(allowed(fault) for fault in faults())
+            raise
+
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Write the list of commands."""
         del ctx

@@ -526,3 +526,21 @@ def test_processes_of_shards_ask_for_the_address_of_the_scheduler() -> None:
         result = CliRunner().invoke(app, ["shards", role])
         assert result.exit_code == 2
         assert "sharding.scheduler is empty" in result.output
+
+
+@pytest.mark.parametrize(
+    ("given", "refusal"),
+    [
+        (
+            ("explain", "shop/web", "-o", "xml"),
+            "Invalid value for '--output' / '-o': 'xml' is not one of 'text', 'json'",
+        ),
+        (("hpa", "simulate", "-o", "xml"), "Invalid value for '--output' / '-o': 'xml' is not one of 'table'"),
+        (("top", "--rows", "0"), "Invalid value for '--rows': must be at least 1"),
+        (("top", "--rows", "few"), "Invalid value for '--rows': must be a whole number"),
+    ],
+)
+def test_a_value_that_an_option_does_not_take_is_refused_in_plain_words(given: Sequence[str], refusal: str) -> None:
+    result = CliRunner().invoke(app, given)
+    assert result.exit_code == 2
+    assert refusal in " ".join(result.output.split())
