@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -18,10 +18,9 @@ if TYPE_CHECKING:
     from forecaster.cli.replay_inputs import ReplayInputs
     from forecaster.domain.workload import ContainerLosses, WorkloadId
     from forecaster.replay.comparison import Comparison
-    from forecaster.replay.realised import DecidedCount, SpareCost
+    from forecaster.replay.realised import SpareCost
     from forecaster.replay.weekly import WeekOutcome
     from forecaster.report.progress import ShownProgress
-    from forecaster.store.state import StateSettings
 
 Week = Annotated[bool, typer.Option("--week", help="Seven days; the default.")]
 From = Annotated[
@@ -147,13 +146,18 @@ def _losses(inputs: ReplayInputs) -> Mapping[WorkloadId, ContainerLosses] | None
 
 def _recorded(inputs: ReplayInputs) -> tuple[Comparison | None, list[SpareCost]]:
     """The decisions of the ledger on the load that came, None without any; and what spare pods cost."""
+    from forecaster.cli.decisions import recorded_changes
     from forecaster.cli.streams import tell
-    from forecaster.replay.realised import outcome_of, spare_costs
+    from forecaster.replay.realised import DecidedCount, outcome_of, spare_costs
 
-    state, traces, policies = inputs.settings.state, inputs.traces, inputs.policies
-    if not (decisions := decisions_of(state, [workload.id for workload in traces.workloads], inputs.begin)):
+    traces, policies, begin, until, assumed = inputs.traces, inputs.policies, inputs.begin, inputs.until, inputs.assumed
+    changes = recorded_changes(inputs.settings.state, [workload.id for workload in traces.workloads], begin)
+    decisions = {
+        id_: [DecidedCount(change.at, change.decided.replicas, change.decided.spare) for change in each]
+        for id_, each in changes.items()
+    }
+    if not decisions:
         return None, []
-    begin, until, assumed = inputs.begin, inputs.until, inputs.assumed
     realised = outcome_of(traces, decisions, policies, begin=begin, until=until, assumed=assumed)
     costs = spare_costs(traces.workloads, decisions, policies, begin=begin, until=until, prices=assumed.prices)
     if not realised.workloads:
@@ -170,16 +174,3 @@ def _end_where_nothing_is_compared(compared: Comparison, shown: ShownProgress) -
     if shown.interrupted_in and any(name not in workload.curves for workload in compared.workloads for name in NAMES):
         print_text(*sentences(compared))
         finished(shown)
-
-
-def decisions_of(
-    settings: StateSettings, workloads: Iterable[WorkloadId], begin: datetime
-) -> dict[WorkloadId, list[DecidedCount]]:
-    """Return every change of a decision since `begin`, and the decision in force then; none if they cannot be read."""
-    from forecaster.cli.decisions import recorded_changes
-    from forecaster.replay.realised import DecidedCount
-
-    return {
-        id_: [DecidedCount(decision.at, decision.decided.replicas, decision.decided.spare) for decision in decisions]
-        for id_, decisions in recorded_changes(settings, workloads, begin).items()
-    }

@@ -118,7 +118,7 @@ def _strategy_sentence(strategy: Strategy, whole: Comparison) -> str:
     judged = strategy.name != whole.forecaster and strategy.source is not ForecastSource.RECORD
     worse = [str(each.workload.id) for each in whole.worse(strategy.name)] if judged else []
     ratio = whole.ratio(strategy.name)
-    equal = f"; at equal cost {ratio:.2f} of the HPA's unserved demand" if ratio is not None else ""
+    equal = f"; at the HPA's pod-hours {ratio:.2f} of its unserved demand" if ratio is not None else ""
     beaten = f"; worse than the HPA on {listed(worse)}" if worse else ""
     return f"{strategy.title}: {numbers(own, whole.prices, plain)}{equal}{beaten}."
 
@@ -131,7 +131,7 @@ def equal_cost_sentence(whole: Comparison) -> str:
     if equal is None:
         return "Some HPA spends its pod-hours at none of the targets tried, so there is no figure at equal cost."
     return (
-        f"The HPA alone with targets at which it spends the same pod-hours: {UNSERVED} {percent(equal.missing_share)}, "
+        f"The HPA alone at forecaster's pod-hours, by other targets: {UNSERVED} {percent(equal.missing_share)}, "
         f"{SHORT_MINUTES} {equal.short_minutes:.0f}. {_conclusion(short(forecaster), short(equal))}"
     )
 
@@ -141,7 +141,7 @@ def _conclusion(forecaster: float, equal: float) -> str:
         return "So the forecast brought no more than those pods bring without it."
     if forecaster > equal:
         return "So the forecast was the worse way to spend them."
-    return f"So for the same cost the forecast removed {1 - forecaster / equal:.0%} of what was short."
+    return f"So for these pod-hours the forecast removed {1 - forecaster / equal:.0%} of what was short."
 
 
 def left_out_lines(left_out: Mapping[WorkloadId, str]) -> list[str]:
