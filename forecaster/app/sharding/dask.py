@@ -8,6 +8,7 @@ import logging
 import math
 import os
 import signal
+import socket
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -249,11 +250,19 @@ def security_of(settings: ShardingSettings) -> Any:
 
 
 def work(settings: ShardingSettings, health: str) -> None:
-    """Run shards until SIGTERM. A scheduler that is lost is looked for again: what this process holds stays."""
+    """Run shards until SIGTERM.
+
+    A scheduler that is lost is looked for again, from the same port where it is free: what this process holds stays,
+    and its shards, which are given by address, come back to it.
+    """
+    with socket.socket() as probe:
+        probe.bind(("", 0))
+        port = probe.getsockname()[1]
     worker = partial(
         distributed.Worker,
         settings.scheduler,
         host=settings.listens_at,
+        port=[port, 0],
         nthreads=1,
         memory_limit=0,
         resources={VERSION_RESOURCE: 1},

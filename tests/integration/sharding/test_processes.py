@@ -223,11 +223,16 @@ def test_another_number_of_shards_is_taken_over_while_workers_run(site: Site, tm
 def test_the_fleet_goes_on_after_the_scheduler_was_killed(site: Site, tmp_path: Path) -> None:
     with site.service(tmp_path) as cycle:
         cycle.run(after(0))
+        assert isinstance(cycle.executor, DaskExecutor)
+        before = cycle.executor.there
         with in_mid_cycle(site, cycle, after(1)) as outcomes:
             site.processes.kill_scheduler()
             site.processes.start_scheduler()
         assert all_scaled(outcomes[0])
         assert {state.at for state in cycle.learned.by_shard.values()} == {after(1)}
+        site.processes.wait_for_workers(len(before))
+        cycle.run(after(2))
+        assert cycle.executor.there == before, "else shards go to workers without their history"
     assert all(worker.poll() is None for worker in site.processes.workers)
 
 
