@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -55,6 +56,16 @@ def test_all_tests_run_also_where_some_fail_and_each_failure_counts(clone: Path,
     assert all("-m cluster" in line for line in cluster)
     assert len(cluster) == (1 if fails == "-m cluster tests/cluster" else 2), "the days follow the tests that passed"
     assert int(others.split()[-1]) > int(cluster[0].split()[-1]), "they give way"
+
+
+def test_an_environment_of_which_the_making_was_interrupted_is_made_anew(clone: Path) -> None:
+    """Each later command ended with "No module named pip"."""
+    (clone / ".venv" / f".installed-{LOCK}").unlink()
+    (clone / "python").write_text("#!/bin/sh\n")
+    (clone / "python").chmod(0o755)
+    environment = {**os.environ, "PYTHON": str(clone / "python")}
+    done = subprocess.run(["sh", "dev", "notebook"], cwd=clone, env=environment, capture_output=True, check=False)
+    assert b"creating .venv" in done.stderr
 
 
 def test_every_command_is_in_the_usage(clone: Path) -> None:
