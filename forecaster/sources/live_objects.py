@@ -144,11 +144,7 @@ NODE_LOST = frozenset({"Unknown", "ContainerStatusUnknown"})
 
 
 def workload_of_object(workload: Scalable) -> LiveWorkload:
-    """Reduce a workload. `spec.replicas` is 1 where it is absent, as in a Rollout without pods.
-
-    Raises:
-        ValueError: a custom resource has its count elsewhere.
-    """
+    """Reduce a workload. `spec.replicas` is 1 where it is absent. Raises ValueError where its count is elsewhere."""
     spec, pods = workload.spec, workload.status.replicas
     if spec.replicas is None and pods is None:
         raise ValueError("it states neither spec.replicas nor status.replicas")

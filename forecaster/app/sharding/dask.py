@@ -250,13 +250,8 @@ def security_of(settings: ShardingSettings) -> Any:
 
 
 def work(settings: ShardingSettings, health: str) -> None:
-    """Run shards until SIGTERM.
-
-    A scheduler that is lost is looked for again, from the same port where it is free: what this process holds stays,
-    and its shards, which are given by address, come back to it.
-    """
-    with socket.socket() as probe:
-        probe.bind(("", 0))
+    """Run shards until SIGTERM. A lost scheduler is looked for again, from the port by which it gave the shards."""
+    with socket.create_server(("", 0)) as probe:
         port = probe.getsockname()[1]
     worker = partial(
         distributed.Worker,
