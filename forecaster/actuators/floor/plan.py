@@ -54,7 +54,8 @@ def floor_plan(
     for hpa in concerned:
         offer = offers.get(hpa.target) or FloorOffer(None)
         before, identity = memory.get(hpa.key), f"{hpa.uid} of {hpa.target.path}"
-        moved = before if before and hpa.floor and before.uid != identity else None
+        retargeted = before and hpa.floor and before.uid != identity and before.uid.startswith(f"{hpa.uid} of ")
+        moved = before if retargeted else None
         recent = memory_after[hpa.key] = moved or with_offer(before, identity, offer.floor, now, rules.lower_after)
         in_mode = floored(hpa.target)
         unfit = _unfit(hpa, targets[hpa.target], floored=in_mode, moved=moved is not None)
