@@ -26,6 +26,7 @@ from forecaster.horizontal.gate_states import ACTING, SEASONAL, Gates
 from forecaster.horizontal.state import State
 from forecaster.horizontal.terms import terms_of
 from forecaster.replay.evidence import PastEvidence, evidence_of
+from forecaster.replay.judging import JUDGED_DAYS
 from forecaster.replay.learned import LATEST, advised, load, median_of
 from models import Panel, StepWindow, create
 
@@ -45,7 +46,8 @@ MORE = 3
 """Minutes beyond the lead time in which the peak is looked for."""
 REFIT = 6 * 3600
 JUDGED_EVERY = 86400
-JUDGED_DAYS = 6
+MINUTE_DAYS = 6
+"""Days that a gate is judged by where each minute of them is known; the service judges by fewer."""
 RECORDS = ("short", "saving", "noise")
 MAX_AGE = 5
 KEPT = 2
@@ -205,10 +207,15 @@ class Series:
         self.judged_at = now if due else self.judged_at
         return due
 
+    def take(self, past: PastEvidence, row: int, now: int) -> None:
+        """Judge the gate by a row of this evidence."""
+        self.gates = judged(self.gates, on_one_target(of_row(past, row)), float(now))
+
     def days(self, history: Floats, now: int) -> PolicyBacktest | None:
         """The latest days, in pods."""
         bins, rest = self.bins(history, now)[None] / POD, to_come(now, self.width)
-        return backtests(bins, self.width, to_come=rest, reach=self.reach, days=JUDGED_DAYS)
+        judged_days = MINUTE_DAYS if self.width == 1 else JUDGED_DAYS
+        return backtests(bins, self.width, to_come=rest, reach=self.reach, days=judged_days)
 
 
 class Forecasts:
@@ -237,12 +244,18 @@ def judge(series: Sequence[Series], days: Sequence[PolicyBacktest], now: int) ->
     """
     rules, start_ups = [series[0].rules] * len(series), np.full(len(series), series[0].start_up)
     together = PolicyBacktest(*map(np.concatenate, zip(*days, strict=True)))
-    if any(each_series.settings is STATED for each_series in series):
-        for each_series, settings in zip(series, calibrated(together, LEVELS, rules, start_ups), strict=True):
-            each_series.settings = settings if each_series.settings is STATED else each_series.settings
+    calibrate(series, together)
     for past in evidence_of(together, LEVELS, rules, start_ups):
         for row, each_series in enumerate(series):
-            each_series.gates = judged(each_series.gates, on_one_target(of_row(past, row)), float(now))
+            each_series.take(past, row, now)
+
+
+def calibrate(series: Sequence[Series], days: PolicyBacktest) -> None:
+    """Once, on the first days: the settings that spend what the HPA does with each target."""
+    rules, start_ups = [series[0].rules] * len(series), np.full(len(series), series[0].start_up)
+    if any(each_series.settings is STATED for each_series in series):
+        for each_series, settings in zip(series, calibrated(days, LEVELS, rules, start_ups), strict=True):
+            each_series.settings = settings if each_series.settings is STATED else each_series.settings
 
 
 def of_row(past: PastEvidence, row: int) -> PastEvidence:

@@ -51,8 +51,9 @@ from benchmarks.bench.accuracy import TASKS, accuracy
 accuracy(TASKS[{task}], {models}, families={families}).to_csv({path!r})
 """
 PEAKS = """
-from benchmarks.bench.peaks import peak_table
+from benchmarks.bench.peaks import peak_table, service_peak_table
 print(peak_table(families={families}, model={model!r}))
+print(service_peak_table(families={families}))
 """
 HERE = Path(__file__).parent.parent
 

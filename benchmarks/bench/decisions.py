@@ -20,13 +20,19 @@ if TYPE_CHECKING:
 START_UPS = (2, 8)
 """Minutes until a new pod is ready."""
 FORECASTER_STRATEGIES = "forecaster"
+WEEKS_OF_MINUTES = "forecaster, if it kept weeks of minutes"
 
 
 def decisions(start_up: int, series: int | None = None) -> dict[str, dict[str, Comparison]]:
     """For each policy and series the comparison with the plain HPA."""
     played = sample(replays(), series)
     hpa, forecaster = hpa_accounts(played, start_up), our_accounts(played, start_up)
-    results = {FORECASTER_STRATEGIES: {name: compared(own, hpa[name]) for name, own in forecaster.items()}}
+    fine = [replay for replay in played if replay.recorded_step == TICK]
+    by_minutes = forecaster | our_accounts(fine, start_up, as_kept=False)
+    results = {
+        title: {name: compared(own, hpa[name]) for name, own in accounts.items()}
+        for title, accounts in ((FORECASTER_STRATEGIES, forecaster), (WEEKS_OF_MINUTES, by_minutes))
+    }
     for peer, expected in PEERS.items():
         results[peer] = {
             replay.name: compared(

@@ -14,12 +14,11 @@ import numpy as np
 from benchmarks.bench.accuracy import TASKS, Task, panel_of, rounds
 from benchmarks.bench.loads import load, sample
 from benchmarks.bench.replay import TICK
+from benchmarks.bench.service import history_of, ids_of
 from benchmarks.bench.tables import Table
 from forecaster.demand.alignment import rows_among
-from forecaster.demand.fresh import fresh, point_means
 from forecaster.domain.signal import REQUESTS
-from forecaster.domain.window import FIVE_MINUTES, MINUTE, MINUTES_A_POINT, Window
-from forecaster.domain.workload import WorkloadId
+from forecaster.domain.window import MINUTE
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan
 from forecaster.forecasting.peaks import LEVELS as KNOWN_LEVELS
 from models import StepWindow, create
@@ -38,8 +37,6 @@ LEVELS = (0.5, 0.8, 0.9, 0.95)
 LEAD_MINUTES = (2, 5, 10, 20, 30)
 WINDOW_MINUTES = 4
 MODEL = "adaptive"
-KEPT = 180
-"""Minutes that the service keeps."""
 CHOSEN_LEVELS = [KNOWN_LEVELS.index(level) for level in LEVELS]
 TASK = Task("peaks", TASKS[0].step, timedelta(minutes=max(LEAD_MINUTES) + WINDOW_MINUTES), 20)
 
@@ -50,9 +47,10 @@ def peak_table(series: int | None = None, families: Sequence[str] = (), model: s
     return _table("by the minute", chosen, lambda questions: model_quantiles(questions, model))
 
 
-def service_peak_table(series: int | None = None) -> Table:
+def service_peak_table(series: int | None = None, families: Sequence[str] = ()) -> Table:
     """A line a lead time, as `peak_table`, of the quantiles that the service forecasts."""
-    return _table("by the service from five-minute points", sample(by_the_minute(), series), service_quantiles)
+    chosen = sample(by_the_minute(families), series)
+    return _table("by the service from five-minute points", chosen, service_quantiles)
 
 
 def _table(how: str, chosen: Sequence[Series], quantiles: Callable[[Sequence[Question]], Floats]) -> Table:
@@ -91,14 +89,9 @@ def model_quantiles(questions: Sequence[Question], model: str) -> Floats:
 
 def service_quantiles(questions: Sequence[Question]) -> Floats:
     """[question, lead time, level] the peaks that the service forecasts, to which the series are requests."""
-    minutes = panel_of(questions).values.astype(np.float32)
-    ids = tuple(WorkloadId("bench", "Deployment", f"series-{row}") for row in range(len(questions)))
-    end = datetime(2026, 1, 5, tzinfo=UTC)
-    whole = minutes[:, minutes.shape[1] % MINUTES_A_POINT :]
-    points = point_means(whole.reshape(len(ids), -1, MINUTES_A_POINT))
-    weeks = Window(ids, end - (points.shape[1] - 1) * FIVE_MINUTES, FIVE_MINUTES, points)
-    latest = Window(ids, end - (KEPT - 1) * MINUTE, MINUTE, minutes[:, -KEPT:])
+    minutes = panel_of(questions).values
+    ids, end = ids_of(len(minutes)), datetime(2026, 1, 5, tzinfo=UTC)
     spans = [PeakSpan(lead * MINUTE, WINDOW_MINUTES * MINUTE) for lead in LEAD_MINUTES]
-    peaks = Forecaster(MODEL).peaks(REQUESTS, fresh(weeks, latest), spans, end)
+    peaks = Forecaster(MODEL).peaks(REQUESTS, history_of(minutes, end), spans, end)
     rows = [rows_among(ids, peaks[span].place) for span in spans]
     return np.stack([peaks[span].values[row][:, CHOSEN_LEVELS] for span, row in zip(spans, rows, strict=True)], axis=1)
