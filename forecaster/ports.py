@@ -60,7 +60,7 @@ class Histories(Protocol):
     def ask_again(self, signal: str, without: Collection[WorkloadId]) -> None:
         """Mark a signal's history as unanswered, because more workloads have it now; drop the rows `without` it."""
 
-    def forget(self) -> int:
+    def forget(self, present: Mapping[str, int]) -> int:
         """Drop workloads that have been silent for long; how many series that were."""
 
 

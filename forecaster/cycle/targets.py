@@ -178,7 +178,7 @@ def catch_up(
     if not failures:
         again = completeness.due_again(history.signals, now)
         failures = _ask(again, history, source, targets, now, completeness)
-    history.forget()
+    history.forget(Counter(workload.id.namespace for workload in targets.inventory.workloads))
     return [*failures, *completeness.sentences]
 
 

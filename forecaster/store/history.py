@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -10,6 +10,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from forecaster.demand.fresh import point_means
+from forecaster.demand.latest import SPARE_ROWS
 from forecaster.domain.settings import Duration
 from forecaster.domain.signal import PODS, Signal
 from forecaster.domain.window import FIVE_MINUTES, MINUTE, MINUTES_A_POINT, Block, Gap, Window, last_multiple
@@ -31,7 +32,8 @@ class HistorySettings(BaseModel):
     weeks_kept: Duration = Field(default=timedelta(days=14), ge=timedelta(days=1), le=timedelta(days=60))
     """Span of five-minute points. Two weeks show a weekly pattern twice (30,000 series: 515 MB)."""
     forget_after: Duration = Field(default=timedelta(days=7), ge=timedelta(hours=1), le=timedelta(days=60))
-    """A workload without any sample for this long gives its memory back."""
+    """A workload without any sample for this long gives its memory back; of a namespace with more than a thousand
+    workloads that are gone the longest silent earlier."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,11 +104,17 @@ class HistoryStore:
         rings.minutes.ask_again(without)
         rings.weeks.ask_again(without)
 
-    def forget(self) -> int:
-        """Drop the workloads without a sample for `forget_after`; return their number."""
-        pairs, longest = self.rings.values(), self.settings.forget_after
-        minutes = sum(rings.minutes.forget(rings.minutes.oldest) for rings in pairs)
-        return minutes + sum(rings.weeks.forget(rings.weeks.latest - longest) for rings in pairs)
+    def forget(self, present: Mapping[str, int]) -> int:
+        """Drop the workloads without a sample for `forget_after`; return their number.
+
+        `present` counts the workloads by namespace: one whose workloads come and go keeps twice as many rows, and a
+        thousand, so that names that are always new do not fill the memory.
+        """
+        longest, dropped = self.settings.forget_after, 0
+        for rings in self.rings.values():
+            dropped += rings.minutes.forget(rings.minutes.oldest) + rings.weeks.forget(rings.weeks.latest - longest)
+            dropped += sum(ring.forget_surplus(present, SPARE_ROWS) for ring in (rings.minutes, rings.weeks))
+        return dropped
 
     def _missing(self, signals: Iterable[Signal]) -> list[Gap]:
         minutes, weeks = [], []

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -113,6 +114,22 @@ class HistoryRing:
         for row in dead[::-1].tolist():
             self._drop(row)
         return len(dead)
+
+    def forget_surplus(self, present: Mapping[str, int], spare: int) -> int:
+        """Drop the longest silent of a namespace with over `spare` rows and two for each workload it has; how many."""
+        if len(self) <= 2 * sum(present.values()) + spare:
+            return 0
+        by_namespace: dict[str, list[int]] = defaultdict(list)
+        for row in np.argsort(self._last_known[: len(self)], kind="stable").tolist():
+            by_namespace[self._keys[row].namespace].append(row)
+        surplus = [
+            row
+            for namespace, rows in by_namespace.items()
+            for row in rows[: max(len(rows) - 2 * present.get(namespace, 0) - spare, 0)]
+        ]
+        for row in sorted(surplus, reverse=True):
+            self._drop(row)
+        return len(surplus)
 
     def ask_again(self, without: Iterable[WorkloadId]) -> None:
         """Mark every column as unanswered, and drop these workloads."""

@@ -10,12 +10,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from forecaster.demand.latest import SPARE_ROWS
 from forecaster.domain.policies import Policies
 from forecaster.domain.signal import CPU, CPU_CONTAINER, PODS
+from forecaster.domain.window import MINUTE
 from forecaster.domain.workload import NamedContainer, Resources, Target, TargetType
 from forecaster.publish.table_file import TableFile
 from forecaster.store.history import HistorySettings
-from tests.support.builders import NOON, hpa, minutes, policy, workload
+from tests.support.builders import NOON, after, hpa, minutes, policy, workload
 from tests.support.decided_records import RecordPublisher
 from tests.support.fakes import CycleOnFakes, Load, steady
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 CYCLES, COMING, SMALL = 300, 12, 300
 """900 workloads come before the first count and 900 before the second; growth of up to SMALL items is allowed."""
+ALWAYS_NEW, STAYING = 200, 500
 LEAF = (str, bytes, int, float, bool, type(None), np.ndarray, np.generic, type)
 
 
@@ -92,3 +95,16 @@ def test_what_a_cycle_holds_does_not_grow_with_the_workloads_that_came_and_went(
             measured.append(sizes(stage.cycle))
     early, late = measured
     assert {path: (early[path], size) for path, size in late.items() if size > 1.5 * early[path] + SMALL} == {}
+
+
+def test_a_namespace_with_names_that_are_always_new_does_not_fill_the_memory() -> None:
+    """An owner of a namespace replaces workloads every minute; history is kept for a week."""
+    stage = CycleOnFakes(learns_first=False)
+    stays = [Load(workload(f"stays-{number}"), {CPU: steady(2.0)}) for number in range(STAYING)]
+    for cycle in range(12):
+        comes = [Load(workload(f"comes-{cycle}-{number}"), {CPU: steady(2.0)}) for number in range(ALWAYS_NEW)]
+        stage.source.loads = [*stays, *comes]
+        stage.run(after(cycle))
+    keys = stage.history.window(CPU, MINUTE).keys
+    assert len(keys) == 2 * (STAYING + ALWAYS_NEW) + SPARE_ROWS
+    assert {load.workload.id for load in stage.source.loads} <= set(keys)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
+from forecaster.demand.latest import SPARE_ROWS
 from forecaster.domain.signal import CPU
 from forecaster.domain.window import Block, Gap
 from forecaster.domain.workload import WorkloadId
@@ -101,9 +102,27 @@ def test_workloads_without_samples_give_their_memory_back() -> None:
     store = HistoryStore([CPU], SETTINGS.model_copy(update={"forget_after": timedelta(hours=1)}), now=NOON)
     store.write(Block(CPU, (WEB,), NOON, FIVE_MINUTES, np.array([[1.0]])))
     store.gaps(at(55))
-    assert store.forget() == 0
+    assert store.forget({"shop": 1}) == 0
     store.gaps(at(65))
-    assert store.forget() == 1
+    assert store.forget({"shop": 1}) == 1
+
+
+def test_names_that_are_always_new_take_no_memory_from_others() -> None:
+    store = history()
+    store.write(named("pay", ["api"], 0))
+    for minute in range(1, 9):
+        store.gaps(at(minute))
+        store.write(named("shop", [f"web-{minute}-{number}" for number in range(500)], minute))
+        store.forget({"shop": 500})
+    keys = store.window(CPU, MINUTE).keys
+    assert sum(id_.namespace == "shop" for id_ in keys) == 2 * 500 + SPARE_ROWS
+    assert WorkloadId("shop", "Deployment", "web-8-499") in keys
+    assert WorkloadId("pay", "Deployment", "api") in keys
+
+
+def named(namespace: str, names: list[str], minute: int) -> Block:
+    ids = tuple(WorkloadId(namespace, "Deployment", name) for name in names)
+    return Block(CPU, ids, at(minute), MINUTE, np.ones((len(ids), 1)))
 
 
 def test_a_signal_that_no_workload_has_is_answered_and_stays_empty() -> None:

@@ -76,7 +76,7 @@ def test_a_restart_asks_again_for_a_gap_that_may_have_been_filled_since(tmp_path
 def test_silence_is_remembered_so_that_workloads_are_forgotten_in_time(path: Path) -> None:
     history = restored(path, empty())
     history.gaps(NOON + timedelta(hours=20))
-    assert history.forget() == len(SIGNALS) * len(IDS)  # of the minutes; the weeks still know them
+    assert history.forget({}) == len(SIGNALS) * len(IDS)  # of the minutes; the weeks still know them
 
 
 @pytest.mark.parametrize("length", [DAY, 2 * DAY, 30 * DAY])
