@@ -39,13 +39,15 @@ def targets_of_hpa(spec: HpaSpec, id_: WorkloadId) -> tuple[Target, ...]:
 
 
 def _target(metric: MetricSpec, id_: WorkloadId) -> Target | None:
+    """HPA rules §4: of several amounts the one that the controller reads; the API server admits others beside it."""
     name, signal = _named(metric, id_)
     stated, container = metric.target, bounded_name(metric.container)
-    if stated.average_utilization_percent is not None:
-        return Target(name, TargetType.UTILIZATION, stated.average_utilization_percent / 100, container, signal)
-    if stated.average_value_milli is not None:
+    by_type = stated.type if metric.source == "Object" else ""
+    if stated.average_value_milli is not None and by_type in {"", "AverageValue"}:
         return Target(name, TargetType.AVERAGE_VALUE, stated.average_value_milli / 1000, container, signal)
-    if stated.value_milli is not None:
+    if stated.average_utilization_percent is not None and metric.source in {"Resource", "ContainerResource"}:
+        return Target(name, TargetType.UTILIZATION, stated.average_utilization_percent / 100, container, signal)
+    if stated.value_milli is not None and (metric.source == "External" or by_type == "Value"):
         return Target(name, TargetType.VALUE, stated.value_milli / 1000, container, signal)
     return None
 

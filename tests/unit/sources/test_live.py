@@ -239,6 +239,28 @@ class TestTargets:
         (read_target,) = hpa_targets({"type": "Object", "object": block})
         assert read_target == Target("forecaster_demand", TargetType.VALUE, 2.5)
 
+    @pytest.mark.parametrize(
+        ("type_", "amounts", "read"),
+        [
+            ("External", {"type": "Utilization", "averageUtilization": 50, "value": "30"}, (TargetType.VALUE, 30.0)),
+            ("External", {"type": "Value", "averageValue": "4", "value": "30"}, (TargetType.AVERAGE_VALUE, 4.0)),
+            ("Object", {"type": "Value", "averageValue": "4", "value": "30"}, (TargetType.VALUE, 30.0)),
+            ("Object", {"type": "AverageValue", "averageValue": "4", "value": "30"}, (TargetType.AVERAGE_VALUE, 4.0)),
+            (
+                "Pods",
+                {"type": "Utilization", "averageUtilization": 5, "averageValue": "4"},
+                (TargetType.AVERAGE_VALUE, 4.0),
+            ),
+        ],
+    )
+    def test_of_several_amounts_are_the_one_that_the_controller_reads(
+        self, type_: str, amounts: dict[str, Any], read: tuple[TargetType, float]
+    ) -> None:
+        block = {"metric": {"name": "queue"}, "target": amounts}
+        described = {"describedObject": {"kind": "Service", "name": "web"}} if type_ == "Object" else {}
+        (target,) = hpa_targets({"type": type_, type_.lower(): {**block, **described}})
+        assert (target.type, target.value) == read
+
     def test_are_made_once_however_often_the_status_changes(self) -> None:
         live = cluster(horizontalpodautoscalers=[hpa(external("queue", "30"))])
         before = live.hpas.objects["shop", "web"]
