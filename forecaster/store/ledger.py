@@ -229,7 +229,7 @@ class SqlLedger:
             select(*IDENTITY_COLUMNS, decisions.c.at, decisions.c.message, decisions.c.resources_message, *columns)
             .join(workloads, workloads.c.id == decisions.c.workload)
             .where(decisions.c.at >= func.coalesce(in_force, begin))
-            .order_by(decisions.c.at)
+            .order_by(decisions.c.workload, decisions.c.at)
         )
         identities = list(changes)
         with self._database.transaction() as connection:
