@@ -242,7 +242,7 @@ def judge(series: Sequence[Series], days: Sequence[PolicyBacktest], now: int) ->
 
     The series have the same start-up.
     """
-    rules, start_ups = [series[0].rules] * len(series), np.full(len(series), series[0].start_up)
+    rules, start_ups = rules_of(series)
     together = PolicyBacktest(*map(np.concatenate, zip(*days, strict=True)))
     calibrate(series, together)
     for past in evidence_of(together, LEVELS, rules, start_ups):
@@ -250,9 +250,14 @@ def judge(series: Sequence[Series], days: Sequence[PolicyBacktest], now: int) ->
             each_series.take(past, row, now)
 
 
+def rules_of(series: Sequence[Series]) -> tuple[list[HorizontalPolicy], NDArray[np.int64]]:
+    """Rules and start-ups in minutes of series that are alike in both."""
+    return [series[0].rules] * len(series), np.full(len(series), series[0].start_up)
+
+
 def calibrate(series: Sequence[Series], days: PolicyBacktest) -> None:
     """Once, on the first days: the settings that spend what the HPA does with each target."""
-    rules, start_ups = [series[0].rules] * len(series), np.full(len(series), series[0].start_up)
+    rules, start_ups = rules_of(series)
     if any(each_series.settings is STATED for each_series in series):
         for each_series, settings in zip(series, calibrated(days, LEVELS, rules, start_ups), strict=True):
             each_series.settings = settings if each_series.settings is STATED else each_series.settings

@@ -18,6 +18,7 @@ from forecaster.domain.workload import WorkloadId
 from forecaster.forecasting.forecaster import Forecaster, PeakSpan
 from forecaster.forecasting.peaks import LEVELS
 from forecaster.replay.judging import Case, judgements_of
+from forecaster.store.history import HistorySettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,8 +32,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 MODEL = "adaptive"
-KEPT_MINUTES = 180
-KEPT_POINTS = 14 * 288
+KEPT_MINUTES = HistorySettings().minutes_kept // MINUTE
+KEPT_POINTS = HistorySettings().weeks_kept // FIVE_MINUTES
 UNKNOWN = (np.nan,) * len(LEVELS)
 
 

@@ -107,8 +107,8 @@ class HistoryStore:
     def forget(self, present: Mapping[str, int]) -> int:
         """Drop the workloads without a sample for `forget_after`; return their number.
 
-        `present` counts the workloads by namespace: one whose workloads come and go keeps twice as many rows, and a
-        thousand, so that names that are always new do not fill the memory.
+        `present` counts the workloads by namespace: each keeps twice as many rows, and a thousand, so that names that
+        are always new do not fill the memory.
         """
         longest, dropped = self.settings.forget_after, 0
         for rings in self.rings.values():

@@ -164,7 +164,7 @@ class PersistedHistory(NamedTuple):
     decisions: list[tuple[WorkloadId, DecisionChange]]
     """Oldest first."""
     scores: list[tuple[WorkloadId, str, ScoreSums]]
-    """By workload and signal."""
+    """Sums of each workload and signal."""
 
 
 class SqlLedger:
