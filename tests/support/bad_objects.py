@@ -36,6 +36,7 @@ def hostile(document: Document, _mode: str) -> None:
         "min-replicas-before": "9" * 400,
         "replicas-before": "-1",
         "floor-expires": "9999-12-31T23:59:59-23:59",
+        "floor-target": "x" * 5000,
         "size-before": "[" * 5000,
         "floor-backed-off-until": "0001-01-01T00:00:00+23:59",
         "mode": "scale\x00",

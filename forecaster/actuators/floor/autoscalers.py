@@ -23,7 +23,7 @@ from forecaster.resources.objects import TargetReference
 LABEL = "forecaster.dev/floor"
 """`kubectl get hpa -A -l forecaster.dev/floor` lists our floors, and so does `forecaster release`."""
 RAISED, BACKED_OFF, RESTORED = "raised", "backed-off", "restored"
-EXPIRES = "forecaster.dev/floor-expires"
+EXPIRES, TARGET = "forecaster.dev/floor-expires", "forecaster.dev/floor-target"
 BACK_OFF = "forecaster.dev/floor-backed-off-until"
 MODE = "forecaster.dev/mode"
 MODES: tuple[Mode, ...] = ("observe", "publish", "floor")
@@ -111,7 +111,7 @@ class Autoscalers:
 
     def _leave(self, write: Write, raw: RawObject, version: str = "") -> None:
         """Leave the value to its owner; our marks stay after a roll back alone."""
-        body = marks.unmarked(raw, (LABEL,), (BEFORE, EXPIRES, BACK_OFF, WATCH), version=version)
+        body = marks.unmarked(raw, (LABEL,), (BEFORE, EXPIRES, TARGET, BACK_OFF, WATCH), version=version)
         body = marks.disclaimed(raw) if write.change == Change.ROLL_BACK else body
         self._client.patch(f"{path_of(write.subject)}?fieldManager={MANAGER}{self._dry_run}", body, RawObject)
 
@@ -123,7 +123,8 @@ def applied(write: Write) -> ApplyPatch:
     """
     hpa, annotations = write.subject, {}
     if write.floor:
-        annotations = {BEFORE: str(write.floor.before), EXPIRES: marks.instant_text(write.floor.expires)}
+        expires = marks.instant_text(write.floor.expires)
+        annotations = {BEFORE: str(write.floor.before), EXPIRES: expires, TARGET: write.floor.target}
     elif write.backed_off_until:
         annotations = {BACK_OFF: marks.instant_text(write.backed_off_until)}
     if write.watch:
@@ -207,4 +208,4 @@ def _floor(annotations: Mapping[str, str]) -> tuple[WrittenFloor | None, str]:
     """Read the floor from annotations, or say why it cannot be read; without a readable expiry it has expired."""
     before, fault = marks.count_of(annotations, BEFORE, "minReplicas")
     expires = marks.instant_of(annotations, EXPIRES) or marks.LONG_AGO
-    return None if before is None else WrittenFloor(before, expires), fault
+    return None if before is None else WrittenFloor(before, expires, annotations.get(TARGET, "")), fault

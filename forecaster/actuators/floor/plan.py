@@ -53,12 +53,9 @@ def floor_plan(
     writes, refusals, renewals = [], [], dict[tuple[str, ...], Write]()
     for hpa in concerned:
         offer = offers.get(hpa.target) or FloorOffer(None)
-        before, identity = memory.get(hpa.key), f"{hpa.uid} of {hpa.target.path}"
-        retargeted = before and hpa.floor and before.uid != identity and before.uid.startswith(f"{hpa.uid} of ")
-        moved = before if retargeted else None
-        recent = memory_after[hpa.key] = moved or with_offer(before, identity, offer.floor, now, rules.lower_after)
-        in_mode = floored(hpa.target)
-        unfit = _unfit(hpa, targets[hpa.target], floored=in_mode, moved=moved is not None)
+        before, identity, in_mode = memory.get(hpa.key), f"{hpa.uid} {hpa.target.path}", floored(hpa.target)
+        recent = memory_after[hpa.key] = with_offer(before, identity, offer.floor, now, rules.lower_after)
+        unfit = _unfit(hpa, targets[hpa.target], floored=in_mode)
         match _decided(hpa, offer, recent, unfit, now, rules):
             case Write() as write:
                 writes.append(write)
@@ -69,8 +66,8 @@ def floor_plan(
     return FloorPlan(writes, refusals, memory_after, [hpa.replicas for hpa in concerned], renewals)
 
 
-def _unfit(hpa: LiveAutoscaler, autoscalers: int, *, floored: bool, moved: bool) -> WriteRefusal | None:
-    """Say why this HPA must not have a floor; `moved` if its floor is of another target."""
+def _unfit(hpa: LiveAutoscaler, autoscalers: int, *, floored: bool) -> WriteRefusal | None:
+    """Say why this HPA must not have a floor, or not this one."""
     if hpa.misread:
         return WriteRefusal(hpa, RefusalReason.UNREADABLE, f"{hpa}: {hpa.misread}")
     if hpa.scaler:
@@ -78,15 +75,15 @@ def _unfit(hpa: LiveAutoscaler, autoscalers: int, *, floored: bool, moved: bool)
     if hpa.controller:
         return WriteRefusal(hpa, RefusalReason.OWNED, f"{hpa} is made from {hpa.controller}; state its minimum there")
     if hpa.scale_up_disabled:
-        return WriteRefusal(
-            hpa, RefusalReason.OWNED, f"{hpa}: its behavior disables scaling up; minReplicas is left alone"
-        )
+        return WriteRefusal(hpa, RefusalReason.OWNED, f"{hpa}: its behavior disables scaling up; minReplicas stays")
     if autoscalers > 1:
         return WriteRefusal(
             hpa, RefusalReason.AMBIGUOUS, f"{hpa}: {autoscalers} HPAs scale {hpa.target}; remove all but one"
         )
-    why = "had another target when its floor was raised" if moved else f"the policy of {hpa.target} has no mode floor"
-    return None if floored and not moved else WriteRefusal(hpa, RefusalReason.OWNED, f"{hpa}: {why}")
+    why = "" if floored else f"the policy of {hpa.target} has no mode floor"
+    if floored and hpa.floor and hpa.floor.target not in {"", hpa.target.path}:
+        why = f"its floor was raised for {hpa.floor.target:.80}, and it scales {hpa.target.path} now"
+    return WriteRefusal(hpa, RefusalReason.OWNED, f"{hpa}: {why}") if why else None
 
 
 def _decided(
@@ -216,7 +213,7 @@ def _floored(
     """A write after which a floor is on, with a new expiry; the owner's value is kept as it is."""
     owner = hpa.floor.before if hpa.floor else hpa.min_replicas
     watch = _watch(hpa, change, now, rules)
-    return Write(hpa, change, count, reason, WrittenFloor(owner, now + rules.expires_after), watch=watch)
+    return Write(hpa, change, count, reason, WrittenFloor(owner, now + rules.expires_after, hpa.target.path), watch=watch)
 
 
 def _watch(hpa: LiveAutoscaler, change: Change, now: datetime, rules: FloorSettings) -> Watch:

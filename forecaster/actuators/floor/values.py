@@ -19,6 +19,8 @@ class WrittenFloor(NamedTuple):
     before: int
     """The owner's `minReplicas`."""
     expires: datetime
+    target: str = ""
+    """Path of the workload that it was raised for; empty of a floor of an older version."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -236,6 +236,13 @@ class TestUndo:
         replica.cycles(2)
         assert (replica.cluster.only().min_replicas, replica.cluster.only().floor) == (2, None)
 
+    def test_a_floor_ends_where_its_hpa_got_another_target_while_no_replica_ran(self, replica: Replica) -> None:
+        replica.cycle(7)
+        replica.cluster.change(target=WorkloadId("shop", "Deployment", "other"))
+        restarted = Replica(replica.cluster)
+        assert restarted.cycle(7).writes == {("restore", "written"): 1}
+        assert (replica.cluster.only().min_replicas, replica.cluster.only().floor) == (2, None)
+
     @pytest.mark.parametrize("change", [Change.RESTORE, Change.ROLL_BACK])
     def test_part_of_an_undo_keeps_the_marks_that_say_what_the_rest_is(self, change: Change) -> None:
         hpa = replace(live_hpa(lowest=7), floor=WrittenFloor(50, NOON), marked=True)

@@ -14,6 +14,7 @@ from forecaster.actuators.floor.autoscalers import (
     EXPIRES,
     LABEL,
     MODE,
+    TARGET,
     HorizontalPodAutoscaler,
     applied,
     floor_event,
@@ -72,7 +73,7 @@ def test_an_hpa_that_must_never_scale_up_gets_no_floor() -> None:
     ]
     assert [write.min_replicas for plan in plans for write in plan.writes] == [12]
     (refusal,) = (refusal for plan in plans for refusal in plan.refusals)
-    assert refusal.message == "HPA shop/web-hpa: its behavior disables scaling up; minReplicas is left alone"
+    assert refusal.message == "HPA shop/web-hpa: its behavior disables scaling up; minReplicas stays"
 
 
 @pytest.mark.parametrize("version", ["example.com/v1", "extensions/v1beta1", ""])
@@ -83,12 +84,12 @@ def test_an_hpa_that_names_another_api_group_is_no_second_hpa_of_the_workload(ve
     assert plan.refusals == []
 
 
-RAISED = {BEFORE: "2", EXPIRES: "2026-03-01T12:15:00Z"}
+RAISED = {BEFORE: "2", EXPIRES: "2026-03-01T12:15:00Z", TARGET: "shop/Deployment/web"}
 
 
 def test_a_floor_is_read_with_all_that_undoes_it() -> None:
     hpa = read(fields("forecaster", "minReplicas"), annotations=RAISED, labels={LABEL: "raised"})
-    assert hpa.floor == WrittenFloor(2, NOON + timedelta(minutes=15))
+    assert hpa.floor == WrittenFloor(2, NOON + timedelta(minutes=15), hpa.target.path)
     assert (hpa.target, hpa.replicas, hpa.version) == (WorkloadId("shop", "Deployment", "web"), 4, "9")
     assert (hpa.marked, hpa.fault, hpa.other_writers) == (True, "", "")
 
@@ -133,7 +134,7 @@ def test_a_mode_that_does_not_exist_is_read_as_observe_and_reported() -> None:
     hpa = read(annotations={MODE: "off", **RAISED})
     assert hpa.mode == "observe"
     assert hpa.misread == "annotation forecaster.dev/mode is 'off'; use one of observe, publish, floor"
-    assert (hpa.fault, hpa.floor) == ("", WrittenFloor(2, NOON + timedelta(minutes=15)))
+    assert (hpa.fault, hpa.floor) == ("", WrittenFloor(2, NOON + timedelta(minutes=15), "shop/Deployment/web"))
     assert read(annotations={MODE: "floor"}).mode == "floor"
 
 
@@ -173,7 +174,7 @@ def applied_body(change: Change, count: int, **after: Any) -> dict[str, Any]:
 
 
 def test_what_is_applied_names_the_object_and_version_that_was_decided_on() -> None:
-    body = applied_body(Change.RAISE, 7, floor=WrittenFloor(2, datetime(2026, 3, 1, 12, 15, tzinfo=UTC)))
+    body = applied_body(Change.RAISE, 7, floor=WrittenFloor(2, NOON + timedelta(minutes=15), "shop/Deployment/web"))
     assert body == {
         "apiVersion": "autoscaling/v2",
         "kind": "HorizontalPodAutoscaler",
