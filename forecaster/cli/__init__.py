@@ -83,9 +83,7 @@ COMMANDS = {
         (f"explain {AT} shop/checkout", f"explain {AT} shop/checkout --set quantile=0.95 --set lead_time=5m"),
     ),
     "why-not": Command(
-        "decisions:why_not",
-        "Why a workload did not scale, and what came.",
-        (f"why-not {AT} shop/checkout --at 09:02",),
+        "decisions:why_not", "Why a workload did not scale, and what came.", (f"why-not {AT} shop/checkout --at 09:02",)
     ),
     "history": Command(
         "decisions:history",

@@ -62,10 +62,7 @@ ServerVersion = Annotated[
 ]
 ScaleToZero = Annotated[
     bool | None,
-    typer.Option(
-        "--scale-to-zero/--no-scale-to-zero",
-        help="The feature gate HPAScaleToZero; default: on from 1.37.",
-    ),
+    typer.Option("--scale-to-zero/--no-scale-to-zero", help="The feature gate HPAScaleToZero; default: on from 1.37."),
 ]
 LATEST_RELEASE = "1.37"
 

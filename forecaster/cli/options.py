@@ -44,8 +44,16 @@ def existing_file(flag: str, about: str) -> Any:
     return typer.Option(flag, metavar="FILE", exists=True, dir_okay=False, help=about)
 
 
+def _alone(ctx: typer.Context, value: Any) -> Any:
+    """Refuse --prometheus beside --demo, in either order: the one would be ignored."""
+    if value and (ctx.params.get("prometheus") or ctx.params.get("demo")):
+        raise typer.BadParameter("reads the recorded load; leave --prometheus out, or --demo", param_hint="--demo")
+    return value
+
+
 PrometheusUrl = Annotated[
-    str | None, typer.Option("--prometheus", metavar="URL", help="Address of Prometheus; wins over --config.")
+    str | None,
+    typer.Option("--prometheus", metavar="URL", help="Address of Prometheus; wins over --config.", callback=_alone),
 ]
 ConfigFile = Annotated[
     Path | None,
@@ -72,7 +80,9 @@ Donors = Annotated[
     bool,
     typer.Option("--donors", help="Read all workloads, so that those under two days old can borrow forecasts."),
 ]
-Demo = Annotated[bool, typer.Option("--demo", help="Read the demo's recorded load instead of a Prometheus.")]
+Demo = Annotated[
+    bool, typer.Option("--demo", help="Read the demo's recorded load instead of a Prometheus.", callback=_alone)
+]
 Kubeconfig = Annotated[
     Path | None,
     typer.Option(
@@ -96,9 +106,7 @@ def given_of(prometheus: str | None, namespace: str | None) -> dict[str, object]
     """Return the options as a layer of settings."""
     from forecaster.sources.promql import expression_of
 
-    given: dict[str, object] = {}
-    if prometheus:
-        given["prometheus"] = {"url": prometheus}
+    given: dict[str, object] = {"prometheus": {"url": prometheus}} if prometheus else {}
     if namespace:
         given["queries"] = {"namespaces": "|".join(expression_of(name.strip()) for name in namespace.split(","))}
     return given

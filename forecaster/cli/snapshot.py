@@ -148,10 +148,7 @@ def take_snapshot(
 
 
 def take_demo_snapshot(
-    objects: Sequence[Path] | None,
-    server: str | None,
-    watch: StageWatch | None = None,
-    stated: Settings | None = None,
+    objects: Sequence[Path] | None, server: str | None, watch: StageWatch | None = None, stated: Settings | None = None
 ) -> CycleSnapshot:
     """The recorded load under the policies that are stated; of its cluster only objects that are given are known."""
     known = cluster_from(objects, server) or Cluster()

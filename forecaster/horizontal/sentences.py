@@ -108,7 +108,7 @@ def _hold(row: DecidedRow) -> str:
             return row.hold or "a maintenance window is on"
         case Reason.NO_TARGET:
             unusable = (f"{target.signal}: {target.note}" for target in row.targets if not target.usable)
-            return "; ".join(unusable) or NO_TARGET
+            return "; ".join(dict.fromkeys(unusable)) or NO_TARGET
         case Reason.NO_PODS:
             return f"none of {row.current} pods is ready"
         case Reason.FAILED:

@@ -212,8 +212,8 @@ def _floored(
 ) -> Write:
     """A write after which a floor is on, with a new expiry; the owner's value is kept as it is."""
     owner = hpa.floor.before if hpa.floor else hpa.min_replicas
-    watch = _watch(hpa, change, now, rules)
-    return Write(hpa, change, count, reason, WrittenFloor(owner, now + rules.expires_after, hpa.target.path), watch=watch)
+    floor = WrittenFloor(owner, now + rules.expires_after, hpa.target.path)
+    return Write(hpa, change, count, reason, floor, watch=_watch(hpa, change, now, rules))
 
 
 def _watch(hpa: LiveAutoscaler, change: Change, now: datetime, rules: FloorSettings) -> Watch:

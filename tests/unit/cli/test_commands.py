@@ -538,6 +538,8 @@ def test_processes_of_shards_ask_for_the_address_of_the_scheduler() -> None:
         (("hpa", "simulate", "-o", "xml"), "Invalid value for '--output' / '-o': 'xml' is not one of 'table'"),
         (("top", "--rows", "0"), "Invalid value for '--rows': must be at least 1"),
         (("top", "--rows", "few"), "Invalid value for '--rows': must be a whole number"),
+        (("once", "--demo", "--prometheus", "http://p:9090"), "leave --prometheus out, or --demo"),
+        (("diff", ".", ".", "--prometheus", "http://p:9090", "--demo"), "leave --prometheus out, or --demo"),
     ],
 )
 def test_a_value_that_an_option_does_not_take_is_refused_in_plain_words(given: Sequence[str], refusal: str) -> None:

@@ -191,6 +191,11 @@ class TestHold:
         assert held(record) is Reason.NO_TARGET
         assert "queue_length" in record.replicas.message
 
+    def test_with_one_sentence_for_targets_on_several_containers(self) -> None:
+        both = (Target("cpu", TargetType.UTILIZATION, 0.7, name) for name in ("app", "proxy"))
+        record = decided(outlooks(cpu=3.0), workload=workload(autoscaler=hpa(*both)))
+        assert record.replicas.message.count("several containers") == 1
+
     def test_leaves_the_state_as_it_was(self) -> None:
         earlier = recommended_before((9, 2))
         record = decided(outlooks(cpu=1.0), state=earlier, under=policy(scale_down_stabilization=minutes(5)))
