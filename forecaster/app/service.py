@@ -130,6 +130,8 @@ class Service:
 
     def stop(self) -> bool:
         """Let the running cycle finish and save the history; whether it finished within the grace."""
+        if isinstance(self.cycle, Cycle):
+            self.cycle.ending = True
         finished = self.schedule.stop(self.settings.grace)
         if finished:
             self._save(self.persisted, self.clock())

@@ -111,12 +111,7 @@ def measured(
 
 
 def _measured(
-    source: Source,
-    signal: Signal,
-    workloads: Sequence[Workload],
-    start: datetime,
-    fine: datetime,
-    end: datetime,
+    source: Source, signal: Signal, workloads: Sequence[Workload], start: datetime, fine: datetime, end: datetime
 ) -> NDArray[np.float64]:
     """Read [workload, minute] from the minute after `start` to the one that ends at `end`."""
     demand = np.full((len(workloads), (end - start) // MINUTE), np.nan)
@@ -145,10 +140,7 @@ PORTABLE = ("history", "signals", "cycle", "forecast", "floor", "scale", "resize
 
 
 def bundle_of(
-    traces: Traces,
-    settings: Settings,
-    decided: Sequence[Recommendation] = (),
-    changes: Sequence[dict[str, Any]] = (),
+    traces: Traces, settings: Settings, decided: Sequence[Recommendation] = (), changes: Sequence[dict[str, Any]] = ()
 ) -> Bundle:
     """Bundle the demand and the decisions about it."""
     stated = settings.model_dump(mode="json", exclude_defaults=True)

@@ -100,13 +100,15 @@ class Cycle:
     learns_first: bool = False
     """Fit, size and judge before deciding: a single cycle has no next one."""
     budget: timedelta = CYCLE_BUDGET
+    ending: bool = False
+    """Whether the process ends: optional work, which takes up to the budget, is left to the next one."""
     watch: StageWatch | None = None
     writing: Lock = field(default_factory=Lock)
     """Held while history is written; a thread that reads a row of history must hold it, too."""
 
     def run(self, now: datetime) -> Outcome:
         """Run one cycle for an evaluation time."""
-        steps = Steps(self.seconds, self.budget, watch=self.watch, waited=self.waited)
+        steps = Steps(self.seconds, self.budget, watch=self.watch, waited=self.waited, ends=lambda: self.ending)
         self.targets = targets = steps.run("targets", lambda: self._targets(now), self._lost(now))
         missing: Sequence[str] = steps.run("observations", lambda: self._catch_up(targets, now, steps), ())
         policies = self.decider.observed.in_force(self.policies)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -80,6 +81,8 @@ class Steps:
     watch: StageWatch | None = None
     waited: dict[str, int] = field(default_factory=dict)
     """Cycles in a row in which an optional step found no time, by step; kept from cycle to cycle."""
+    ends: Callable[[], bool] = lambda: False
+    """Whether the process ends: then no more optional work is begun."""
     began: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -125,8 +128,9 @@ class Steps:
 
     def part(self, share: float) -> TimeShare:
         """Return the first part of the time that is left for optional work; `share` is 0–1."""
-        return TimeShare(self.clock, self.began + self.budget.total_seconds()).part(share)
+        until = self.began + self.budget.total_seconds()
+        return TimeShare(lambda: math.inf if self.ends() else self.clock(), until).part(share)
 
     def has_time(self) -> bool:
         """Whether optional work may be begun."""
-        return self.clock() - self.began < self.budget.total_seconds()
+        return self.part(1.0)()

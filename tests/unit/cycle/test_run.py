@@ -150,6 +150,13 @@ class TestOptionalWork:
         assert named(outcome, "web").recommended_replicas == 6
         assert outcome.report.late_steps == ("fits", "sizes", "gates", "scores")
 
+    def test_is_left_to_the_next_process_where_this_one_ends(self) -> None:
+        stage = CycleOnFakes(load(cpu=3.0), learns_first=False)
+        stage.cycle.ending = True
+        outcome = stage.run()
+        assert named(outcome, "web").recommended_replicas == 6
+        assert outcome.report.late_steps == ("fits", "sizes", "gates", "scores")
+
     def test_a_service_forecasts_from_its_second_cycle_on(self) -> None:
         """The first one decides by measured demand and fits its models afterwards."""
         outcomes = CycleOnFakes(load(), learns_first=False).run_minutes(0, 1)
