@@ -188,6 +188,6 @@ def forecast_at(minute: float, *headrooms: Headroom) -> NodeForecast:
 def test_an_instant_of_the_past_cannot_be_served() -> None:
     """Left without a word, the present would be served in its place."""
     for past in (["--at", "2026-03-01T12:00:00Z"], ["--demo", "--objects", __file__]):
-        shown = CliRunner().invoke(app, ["nodes", "--prometheus", "http://127.0.0.1:9", "--serve", ":0", *past])
+        shown = CliRunner().invoke(app, ["nodes", "--serve", ":0", *past])
         assert shown.exit_code == 2
         assert "goes on from the present minute" in " ".join(shown.output.split())
