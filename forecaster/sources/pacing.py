@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from time import monotonic
 from typing import NamedTuple
 
+from forecaster.errors import SourceError, SourceRefused, SourceTimeout
 from forecaster.sources.wire import QueryAnswer, TooMuch
 
 
@@ -71,7 +72,7 @@ class Slices:
 
     def __init__(self, grid: Grid, *, first: int, max_points: int, samples: int) -> None:
         self._rest = grid
-        self._size = first
+        self._size = self._first = first
         self._max_points = max_points
         self._samples = samples
 
@@ -82,10 +83,15 @@ class Slices:
         piece, self._rest = self._rest.cut(min(self._size, self._max_points))
         return piece
 
-    def refused(self, piece: Grid) -> None:
-        """Return the last piece, which was too large; later pieces are at most half as long."""
+    def put_back(self, piece: Grid, error: SourceError) -> None:
+        """Put back the last piece, which had no answer; later ones are at most half as long, an eighth after a timeout.
+
+        Limits have many names: what a server refuses of a longer piece than the first may be one. Else raises `error`.
+        """
+        if piece.points <= (1 if isinstance(error, TooMuch) else self._first):
+            raise error
         self._rest = Grid(piece.start, piece.step, piece.points + self._rest.points)
-        self._max_points = piece.points // 2
+        self._max_points = piece.points // (8 if isinstance(error, SourceTimeout) else 2)
 
     def answered(self, series: int) -> None:
         """Note the number of series in the last piece; the next has as many."""
@@ -93,10 +99,7 @@ class Slices:
 
 
 def read_ahead(slices: Slices, ask: Callable[[Grid], QueryAnswer]) -> Iterator[tuple[Grid, QueryAnswer]]:
-    """Every slice with its answer, in order. A slice that is too much comes as smaller ones.
-
-    Raises what `ask` raises; `TooMuch` only for a slice of a single point.
-    """
+    """Every slice with its answer, in order; one that is too much comes as smaller ones. Raises what `ask` raises."""
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="read-ahead") as ahead:
         coming = _ask_for_next(ahead, slices, ask)
         while coming:
@@ -118,10 +121,8 @@ def _unless_too_much(slices: Slices, piece: Grid, future: Future[QueryAnswer]) -
     """Return the answer, and adapt the size of slices to it."""
     try:
         answer = future.result()
-    except TooMuch:
-        if piece.points == 1:
-            raise
-        slices.refused(piece)
+    except (SourceRefused, SourceTimeout) as error:
+        slices.put_back(piece, error)
         return None
     slices.answered(len(answer.series))
     return answer

@@ -163,13 +163,7 @@ _DENIED = {401, 403, 407}
 _TOO_MANY = (
     "too many samples",
     "exceeded maximum resolution",
-    # Limits of a tenant of Mimir that a shorter span keeps.
-    "err-mimir-max-chunks-per-query",
-    "err-mimir-max-chunks-bytes-per-query",
-    "err-mimir-max-estimated-chunks-per-query",
-    "err-mimir-max-estimated-memory-consumption-per-query",
-    "err-mimir-max-query-length",
-    "err-mimir-max-total-query-length",
+    "err-mimir-max-",  # limits of a tenant of Mimir
 )
 _NO_TENANT = b"no org id"
 """Mimir's refusal of a request without a tenant."""
@@ -221,7 +215,7 @@ def translated(where: str) -> Iterator[None]:
 def body_of(response: requests.Response, max_bytes: int) -> bytes:
     """The body of a response. Raises TooLarge where it has more than `max_bytes` bytes."""
     body = bytearray()
-    while chunk := response.raw.read1(_CHUNK):
+    while chunk := response.raw.read1(_CHUNK, decode_content=True):
         body += chunk
         if len(body) > max_bytes:
             response.close()
@@ -251,7 +245,8 @@ def _refusal(response: requests.Response, body: bytes, where: str) -> SourceUnav
         return Denied(f"{where}: status {status}: {_quoted(response, body)}{remedy}")
     verdict = verdict_of(body)
     if verdict is None:
-        kind = SourceUnavailable if status in _UNAVAILABLE else SourceRefused
+        timed_out = status == requests.codes.gateway_timeout
+        kind = SourceTimeout if timed_out else SourceUnavailable if status in _UNAVAILABLE else SourceRefused
         return kind(f"{where}: status {status}: {_quoted(response, body)}")
     message = f"{where}: status {status}, {verdict.kind}: {_cut(masked(verdict.message, response.request.headers))}"
     if verdict.kind == "timeout" or any(phrase in verdict.message for phrase in _TOO_MANY):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import socket
 import ssl
 import threading
@@ -50,6 +51,12 @@ def test_a_query_travels_as_a_form_and_asks_for_no_compression() -> None:
     assert (request.method, request.path) == ("POST", "/api/v1/query")
     assert request.form == {"query": "up", "time": f"{AT.timestamp():.3f}", "nocache": "1", "timeout": "29.000"}
     assert request.headers["Accept-Encoding"] == "identity"
+
+
+def test_an_answer_that_a_proxy_compressed_all_the_same_is_read() -> None:
+    compressed = gzip.compress(vector(({"a": "b"}, "1")).body)
+    with Server(replying(Reply(200, compressed, {"Content-Encoding": "gzip"}))) as server:
+        assert ask(server.url).series[0].metric == {"a": "b"}
 
 
 def test_a_path_prefix_is_kept() -> None:
@@ -403,7 +410,7 @@ class TestTls:
         assert ask(server.url, insecure_skip_verify=True).series == []
 
     def test_a_damaged_record_in_an_answer_is_unavailable(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        def damaged(*_: object) -> bytes:
+        def damaged(*_: object, **__: object) -> bytes:
             raise SSLError("[SSL: DECRYPTION_FAILED_OR_BAD_RECORD_MAC]")
 
         monkeypatch.setattr("urllib3.response.HTTPResponse.read1", damaged)

@@ -19,7 +19,7 @@ from forecaster.errors import SourceRefused, SourceUnavailable
 from forecaster.sources.prometheus import PrometheusSource
 from forecaster.sources.queries import Queries
 from forecaster.sources.settings import PrometheusSettings
-from tests.support.http_server import Server, matrix, vector, verdict
+from tests.support.http_server import Server, matrix, page, vector, verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -84,6 +84,31 @@ def test_a_slice_that_is_too_much_is_halved_and_stays_small() -> None:
     assert_whole(blocks, 2_000)
     refused = [request for request in requests if len(points_of(request)) > 300]
     assert len(refused) == 3  # 1989 → 994 → 497 → 248, and never too large again
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        verdict(422, "execution", "expanding series: exceeded samples limit: limit 1000 violated (got 2000)"),
+        verdict(422, "422", "cannot process more than 1000 samples; see -search.maxSamplesPerQuery"),
+        verdict(400, "bad_data", "the query time range exceeds the limit (query length: 720h, limit: 5h)"),
+        page(413, "Request Entity Too Large"),
+        page(504, "upstream request timeout"),
+    ],
+    ids=["Thanos", "VictoriaMetrics", "Cortex", "gateway", "timeout of a gateway"],
+)
+def test_a_limit_by_any_name_is_kept_once_an_hour_was_answered(refusal: Reply) -> None:
+    """Only what Prometheus and Mimir call their limits was known: of other stores no history was read."""
+    blocks, _ = history(lambda request: one_workload(request) if len(points_of(request)) <= 300 else refusal, 2_000)
+    assert_whole(blocks, 2_000)
+
+
+def test_what_is_refused_from_the_beginning_is_asked_once() -> None:
+    with Server(lambda _: verdict(422, "execution", "no")) as server:
+        chosen = PrometheusSettings(url=server.url, retries=0)
+        with closing(PrometheusSource(chosen, Queries())) as source, pytest.raises(SourceRefused):
+            list(source.history(CPU, NOON, NOON + 2_000 * MINUTE, MINUTE))
+    assert len(server.requests) == 1
 
 
 def test_a_single_point_that_is_too_much_is_refused() -> None:
