@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from forecaster.domain.amounts import counted, duration_text
 from forecaster.domain.report import Check
 from forecaster.domain.signal import CPU, MEMORY
+from forecaster.domain.window import FIVE_MINUTES, HOUR
 from forecaster.errors import SourceError, SourceUnavailable, shown_url
 from forecaster.sources import factory
 from forecaster.sources.facts import Identity, identity_of
@@ -105,6 +106,8 @@ _NO_PODS = "let Prometheus scrape kube-state-metrics with honor_labels, or mend 
 _NO_JOIN = "pods and containers are there but do not meet: compare their namespace and pod labels, and queries.kinds"
 _NO_RULES = "load deploy/rules into Prometheus, or set queries.preset to raw"
 _OWN_QUERY = "the configuration can replace this query (queries.NAME) by one that the server answers"
+_NOT_NOW = "mend what the server names; while it answers so, workloads are held"
+_NO_RANGES = "let the server, and what is before it, answer /api/v1/query_range: without it workloads are held"
 _SHORT = "wait, or read from a store with longer retention; until then forecasts fall back to measured demand"
 _NO_SCALING = "no HorizontalPodAutoscaler is known"
 
@@ -158,11 +161,12 @@ def _guarded(name: str, look: Callable[[], Check]) -> Check:
     try:
         return look()
     except SourceError as error:
-        return Check(name, ok=False, detail=str(error), remedy=_OWN_QUERY)
+        remedy = _NOT_NOW if isinstance(error, SourceUnavailable) else _OWN_QUERY
+        return Check(name, ok=False, detail=str(error), remedy=remedy)
 
 
 def _series(source: PrometheusSource, name: str, query: str, at: datetime) -> Check:
-    count = len(source.rows(at_instant(name, query, at)))
+    count = len(source.rows(at_instant(name, query, at), whole=True))
     if count or name in _OPTIONAL:
         return Check(f"query {name}", ok=True, detail=f"{count} series" if count else f"no series: {_OPTIONAL[name]}")
     remedy = (
@@ -291,6 +295,10 @@ def _history(source: PrometheusSource, at: datetime) -> Check:
     counts = {back: len(source.latest(CPU, at - back).ids) for back in _HISTORY_AGES}
     reach = max((back for back, count in counts.items() if count), default=timedelta(0))
     text = ", ".join(f"{duration_text(back)}: {count}" for back, count in counts.items())
+    try:
+        list(source.history(CPU, at - HOUR, at, FIVE_MINUTES))
+    except SourceError as error:
+        return Check("history", ok=False, detail=f"spans are not answered: {error}", remedy=_NO_RANGES)
     return Check("history", reach >= _ENOUGH, f"workloads with CPU samples, by age: {text}", _SHORT)
 
 

@@ -11,9 +11,11 @@ from forecaster.cli.doctor import verdict as verdict_of
 from forecaster.sources.probe import probe, whole_minute
 from forecaster.sources.queries import Queries
 from forecaster.sources.settings import PrometheusSettings
-from tests.support.http_server import Reply, Server, page, vector, verdict
+from tests.support.http_server import Reply, Server, matrix, page, vector, verdict
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from forecaster.domain.report import Check
     from tests.support.http_server import HttpRequest
 
@@ -24,7 +26,8 @@ WEB_LABELS = {"namespace": "shop", "workload_kind": "Deployment", "workload": "w
 class Cluster:
     """A Prometheus in good order, until a test breaks one of its facts."""
 
-    def __init__(self) -> None:
+    def __init__(self, warnings: Sequence[str] = ()) -> None:
+        self.warnings = warnings
         self.ahead = 0.0
         self.age = 20.0
         self.scrapes = 10
@@ -36,7 +39,10 @@ class Cluster:
             return Reply(body=b'{"status":"success","data":{"version":"3.15.0"}}')
         if "/status/" in request.path:
             return page(404, "not here")
-        return vector(*self.rows(request.form["query"], float(request.form.get("time", 0))))
+        if request.path.endswith("/query_range"):
+            return matrix()
+        rows = self.rows(request.form["query"], float(request.form.get("time", 0)))
+        return vector(*rows, warnings=self.warnings)
 
     def rows(self, query: str, at: float) -> list[tuple[dict[str, str], str]]:
         if query == "vector(time())":
@@ -105,6 +111,23 @@ def test_clocks_that_differ(ahead: float, detail: str) -> None:
     failed = bad(run_checks(cluster))
     assert detail in failed["clock"].detail
     assert failed.keys() == {"clock"}
+
+
+def test_spans_that_are_not_answered() -> None:
+    """History is read by spans alone: doctor was content, and every workload was held."""
+    ready = Cluster()
+    failed = bad(run_checks(lambda asked: page(403, "no") if asked.path.endswith("_range") else ready(asked)))
+    assert failed.keys() == {"history"}
+    assert "spans are not answered: query 'cpu'" in failed["history"].detail
+    assert "/api/v1/query_range" in failed["history"].remedy
+
+
+def test_answers_of_which_a_part_is_missing() -> None:
+    """Nothing is decided from them: doctor was content, and every workload was held."""
+    failed = bad(run_checks(Cluster(warnings=["a store is down"])))
+    assert {"query cpu", "query replicas", "query hpa_scale_targets"} <= failed.keys()
+    assert "the answer is partial: a store is down" in failed["query cpu"].detail
+    assert "mend what the server names" in failed["query cpu"].remedy
 
 
 def test_no_cadvisor() -> None:
