@@ -89,7 +89,7 @@ def cycle_run(
     cycle = single_cycle(limited, now, shown=lambda id_: bool(matching([id_], pattern)), watch=shown)
     cycle.forecaster.paths = paths
     outcome = cycle.run(now)
-    if limited.queries != settings.queries:
+    if pattern != "*" and not donors:
         tell_missing_donors(cycle, matching(outcome.inventory.ids, pattern))
     return cycle, outcome
 

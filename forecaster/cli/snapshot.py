@@ -165,7 +165,7 @@ def requested_snapshot(settings: Settings, options: AdviceOptions, watch: StageW
         return take_demo_snapshot(options.objects, options.server_version, watch, settings if options.config else None)
     less = settings if options.donors else narrowed(settings, options.workload)
     snapshot = take_snapshot(less, options.at, options.objects, options.server_version, watch)
-    if less.queries != settings.queries:
+    if options.workload != "*" and not options.donors:
         tell_missing_donors(snapshot.cycle, matching(snapshot.outcome.inventory.ids, options.workload))
     if options.kind not in {None, CRON_JOB} or not less.queries.per_container or snapshot.outcome.lost:
         return snapshot

@@ -179,7 +179,7 @@ def catch_up(
         again = completeness.due_again(history.signals, now)
         failures = _ask(again, history, source, targets, now, completeness)
     history.forget(Counter(workload.id.namespace for workload in targets.inventory.workloads))
-    return [*failures, *completeness.sentences]
+    return list(dict.fromkeys([*failures, *completeness.sentences]))
 
 
 def containers_named(targets: Targets) -> dict[Signal, dict[WorkloadId, str]]:

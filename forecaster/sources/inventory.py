@@ -298,5 +298,6 @@ class Rotation:
                 yield f"{why}; {f'that of {latest:%H:%M} UTC is used' if latest else 'nothing is known of it yet'}"
 
     def _unknown(self) -> str:
-        """Say why it is not known which workloads have HPAs; empty where it is."""
-        return "" if "hpa_scale_targets" in self._answered_at else "whether an HPA scales it is not known yet"
+        """Say what is not known yet of any workload; empty where everything is."""
+        facts = {"hpa_scale_targets": "whether an HPA scales it is", "pod_requests": "what its pods request is"}
+        return next((f"{fact} not known yet" for name, fact in facts.items() if name not in self._answered_at), "")

@@ -206,9 +206,8 @@ def _age(source: PrometheusSource, at: datetime) -> Check:
     if newest is None:
         return Check("sample age", ok=False, detail="no CPU sample in the last minutes", remedy=_missing(source, at))
     age = timedelta(seconds=max(at.timestamp() - newest, 0.0))
-    return Check(
-        "sample age", age <= _STALE, f"the latest sample is {duration_text(age)} old", "see whether the targets are up"
-    )
+    detail = f"the latest sample is {duration_text(age)} old"
+    return Check("sample age", age <= _STALE, detail, "see whether the targets are up")
 
 
 def _interval(source: PrometheusSource, at: datetime) -> Check:
@@ -218,12 +217,10 @@ def _interval(source: PrometheusSource, at: datetime) -> Check:
         return Check("scrape interval", ok=False, detail="no CPU sample in ten minutes", remedy=_missing(source, at))
     interval = timedelta(seconds=round(600 / samples))
     window = source.queries.rate_window
-    return Check(
-        "scrape interval",
-        source.queries.preset == "recorded" or window >= _RATES_PER_WINDOW * interval,
-        f"one sample every {duration_text(interval)}, rates over {duration_text(window)}",
-        f"set queries.rate_window to {duration_text(_RATES_PER_WINDOW * interval)}",
-    )
+    detail = f"one sample every {duration_text(interval)}, rates over {duration_text(window)}"
+    enough = source.queries.preset == "recorded" or window >= _RATES_PER_WINDOW * interval
+    remedy = f"set queries.rate_window to {duration_text(_RATES_PER_WINDOW * interval)}"
+    return Check("scrape interval", enough, detail, remedy)
 
 
 def _lag(source: PrometheusSource, now: datetime, delay: timedelta) -> Check:
@@ -239,12 +236,8 @@ def _lag(source: PrometheusSource, now: datetime, delay: timedelta) -> Check:
     remedy = f"set cycle.delay to {duration_text(enough)}"
     if enough > LONGEST_DELAY:
         remedy = f"samples come too late for cycle.delay, at most {duration_text(LONGEST_DELAY)}: {_REPEATED}"
-    return Check(
-        "sample lag",
-        late <= delay.total_seconds(),
-        f"ingestion delay {late:.0f} s; cycles wait {duration_text(delay)}",
-        remedy,
-    )
+    detail = f"ingestion delay {late:.0f} s; cycles wait {duration_text(delay)}"
+    return Check("sample lag", late <= delay.total_seconds(), detail, remedy)
 
 
 def _copies(source: PrometheusSource, at: datetime) -> Check:

@@ -158,7 +158,7 @@ _QUOTED_LENGTH = 200
 _SEARCHED_BYTES = 1 << 16
 """Characters of an answer that a message may quote."""
 
-_UNAVAILABLE = {429, 500, 502, 503, 504}
+_KINDS = {504: SourceTimeout} | dict.fromkeys((429, 500, 502, 503), SourceUnavailable)
 _DENIED = {401, 403, 407}
 _TOO_MANY = (
     "too many samples",
@@ -237,6 +237,7 @@ def understood(response: requests.Response, body: bytes, where: str) -> QueryAns
 
 def _refusal(response: requests.Response, body: bytes, where: str) -> SourceUnavailable | SourceRefused:
     status = response.status_code
+    kind = _KINDS.get(status, SourceRefused)
     if response.is_redirect:
         target = shown_url(response.headers["Location"])
         return SourceRefused(f"{where}: status {status}, redirected to {target}; state the final address as url")
@@ -245,13 +246,11 @@ def _refusal(response: requests.Response, body: bytes, where: str) -> SourceUnav
         return Denied(f"{where}: status {status}: {_quoted(response, body)}{remedy}")
     verdict = verdict_of(body)
     if verdict is None:
-        timed_out = status == requests.codes.gateway_timeout
-        kind = SourceTimeout if timed_out else SourceUnavailable if status in _UNAVAILABLE else SourceRefused
         return kind(f"{where}: status {status}: {_quoted(response, body)}")
     message = f"{where}: status {status}, {verdict.kind}: {_cut(masked(verdict.message, response.request.headers))}"
     if verdict.kind == "timeout" or any(phrase in verdict.message for phrase in _TOO_MANY):
         return TooMuch(message)
-    return SourceUnavailable(message) if status in _UNAVAILABLE else SourceRefused(message)
+    return kind(message)
 
 
 def _quoted(response: requests.Response, body: bytes) -> str:

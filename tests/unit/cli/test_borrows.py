@@ -65,3 +65,8 @@ def test_one_workload_costs_one_workload_unless_donors_are_asked_for(young: list
     done = CliRunner().invoke(app, ["once", "shop/search", *young, *(["--donors"] if donors else [])])
     assert [row["name"] for row in json.loads(done.stdout)["recommendations"]] == ["search"]
     assert ("which were not read; --donors reads the whole fleet" in done.stderr) is not donors
+
+
+def test_where_the_whole_fleet_is_read_no_option_is_advised_that_reads_no_more(young: list[str]) -> None:
+    done = CliRunner().invoke(app, ["once", *young])
+    assert (done.exit_code, "--donors" in done.stderr) == (0, False)

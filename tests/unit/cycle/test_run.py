@@ -262,6 +262,11 @@ class TestSignalRefused:
         assert {question.signal for question in stage.source.questions} == set(DEMAND)
         assert reasons(outcome) == {Reason.REACTIVE}
 
+    def test_is_one_line_too_where_minutes_and_weeks_are_missing(self) -> None:
+        stage = CycleOnFakes(load())
+        stage.source.refuses = {MEMORY: SourceRefused("memory: parse error at char 7")}
+        assert stage.run().report.failures == ("memory: parse error at char 7",)
+
     def test_is_asked_again_until_it_answers(self) -> None:
         stage = CycleOnFakes(load())
         stage.run()

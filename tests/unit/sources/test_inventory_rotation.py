@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
+
 from forecaster.domain.workload import Autoscaler, NamedContainer, Resources, Target, TargetType, WorkloadId
 from forecaster.errors import SourceTimeout
 from forecaster.sources.facts import SPECIFICATIONS, WITH_TARGETS, InstantRow
@@ -212,8 +214,15 @@ class TestSlowQuery:
         Rotation(6 * MINUTE).specifications(NOON, [WEB], ask)
         assert len(cluster.slow & set(tried)) == 2
 
-    def test_about_hpas_at_the_start_holds_every_workload(self) -> None:
+    @pytest.mark.parametrize(
+        ("name", "why"),
+        [
+            ("hpa_scale_targets", "whether an HPA scales it is not known yet"),
+            ("pod_requests", "what its pods request is not known yet"),
+        ],
+    )
+    def test_about_hpas_or_requests_at_the_start_holds_every_workload(self, name: str, why: str) -> None:
+        """Requests that could not be read were taken for none: `set one`, and a size that "changes the QoS class"."""
         cluster = Cluster()
-        cluster.slow = {"hpa_scale_targets"}
-        specifications = Rotation(6 * MINUTE).specifications(NOON, [WEB], cluster.ask)
-        assert specifications.unknown == "whether an HPA scales it is not known yet"
+        cluster.slow = {name}
+        assert Rotation(6 * MINUTE).specifications(NOON, [WEB], cluster.ask).unknown == why
