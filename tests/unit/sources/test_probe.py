@@ -116,7 +116,7 @@ def test_clocks_that_differ(ahead: float, detail: str) -> None:
 def test_spans_that_are_not_answered() -> None:
     """History is read by spans alone: doctor was content, and every workload was held."""
     ready = Cluster()
-    failed = bad(run_checks(lambda asked: page(403, "no") if asked.path.endswith("_range") else ready(asked)))
+    failed = bad(run_checks(lambda query: page(403, "no") if query.path.endswith("_range") else ready(query)))
     assert failed.keys() == {"history"}
     assert "spans are not answered: query 'cpu'" in failed["history"].detail
     assert "/api/v1/query_range" in failed["history"].remedy
