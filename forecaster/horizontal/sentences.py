@@ -239,7 +239,9 @@ def _containers(recommendation: Recommendation) -> Iterator[str]:
 
 
 def _owner(recommendation: Recommendation) -> str:
-    return f"owned by HPA {recommendation.autoscaler}" if recommendation.autoscaler else "no HPA"
+    unknown = recommendation.replicas.reason is Reason.SOURCE_DOWN
+    none = "whether an HPA owns it is not known" if unknown else "no HPA"
+    return f"owned by HPA {recommendation.autoscaler}" if recommendation.autoscaler else none
 
 
 def _signal(view: SignalView) -> Iterator[str]:

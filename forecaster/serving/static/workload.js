@@ -80,7 +80,7 @@ function head() {
     change ? element("em", { class: change > 0 ? "up" : "down" }, signed(change)) : "",
     element("span", {}, `${words(replicas.reason)}: ${replicas.message}`),
     element("span", { class: "states" }, ...(mode ? [`mode ${mode} · `] : []), "forecast ", forecast ? mark(forecast.state) : "not decided", forecast?.why ? `: ${forecast.why}` : ""),
-    element("small", {}, autoscaler ? `HPA ${autoscaler}` : "no HPA"),
+    element("small", {}, autoscaler ? `HPA ${autoscaler}` : replicas.reason === "source-down" ? "HPA not known" : "no HPA"),
   );
 }
 

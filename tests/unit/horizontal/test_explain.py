@@ -71,7 +71,7 @@ def test_a_hold_says_where_it_stays_and_why() -> None:
 
 def test_a_source_that_is_down_is_the_whole_story() -> None:
     lines = explanation(held(workload(autoscaler=None), Reason.SOURCE_DOWN, "nobody answers at port 9090", NOON))
-    assert lines[1] == "  replicas: 4 now, no HPA"
+    assert lines[1] == "  replicas: 4 now, whether an HPA owns it is not known"
     assert lines[2] == "  => hold at 4 (source-down): nobody answers at port 9090"
     assert lines[-1] == "  => unchanged (source-down): nobody answers at port 9090"
 
