@@ -1,10 +1,10 @@
 """Score series whose publisher no network has seen: `python -m benchmarks.left_out`.
 
 The families of benchmarks/traces are left out of the training of the near networks in three parts, with all that is of
-the same publishers in the folders of --more, and the default model, its prior alone and `analog` are then scored on
-them as in `./dev bench`: an hour ahead and ten minutes ahead. The networks are of the size that ships, but one of each
-kind, and learn from a share of the origins for fewer epochs. With --peaks far networks are trained, too, and the share
-of peaks of minutes below the default's quantiles is printed.
+the same publishers in the folders of --more, and the default model and its prior alone are then scored on them as in
+`./dev bench`: an hour ahead and ten minutes ahead. The networks are of the size that ships, but one of each kind, and
+learn from a share of the origins for fewer epochs. With --peaks far networks are trained, too, and the share of peaks
+of minutes below the default's quantiles is printed.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ PARTS = (
 )
 AHEAD = {"ten minutes": 0, "an hour": 1}
 """Tasks of the bench by the name of their column."""
-METHODS = {"adaptive": "default", "prior": "prior alone", "analog": "analog"}
+METHODS = {"adaptive": "default", "prior": "prior alone"}
 """Models that are scored by the name of their column."""
 PLAIN, SIMILAR = "prior.npz", "similar.npz"
 NEAR = ((PLAIN, "near"), (SIMILAR, "near"))

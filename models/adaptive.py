@@ -11,7 +11,7 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-from .backtest import BACKTEST_DAYS, NEAR_WINDOWS, far_windows, origins_of
+from .backtest import BACKTEST_DAYS, NEAR_PEAKS, NEAR_STEPS, NEAR_WINDOWS, far_windows, origins_of
 from .clean import filled
 from .experts import (
     FIRST,
@@ -50,7 +50,7 @@ class AdaptiveState(NamedTuple):
 
 @dataclass(frozen=True)
 class Adaptive:
-    """The prior, a ridge, yesterday and last week, mixed by their past success; `analog` adds similar moments.
+    """The prior, a ridge, yesterday and last week, mixed by their past success.
 
     A fit makes all of them forecast from origins of the latest week, oldest first, and `ExpertLosses` weighs them by
     the outcome; between fits every hour with a known outcome is one more origin. There are weights for single
@@ -62,9 +62,9 @@ class Adaptive:
     A series without a day and a half of history gets the first weights: the prior almost alone.
 
     Attributes:
-        replays: origins replayed per series when fitting; the cost of a fit.
+        replays: origins of peaks replayed per series when fitting; the cost of a fit.
         ridge: the spec of the ridge.
-        similar: whether the prior reads what followed similar moments of the past for the next quarter of an hour, too.
+        similar: whether the prior reads what followed similar moments for peaks of the next quarter of an hour, too.
     """
 
     replays: int = 64
@@ -97,7 +97,8 @@ class Adaptive:
             for part, past in _pasts(panel, levelled(panel, experts.shifted), experts):
                 if past.values.shape[1] >= BACKTEST_DAYS * past.day + TURN:
                     origin = np.array([past.values.shape[1] - 1 - TURN])
-                    self._learn(losses, experts.of(part), rows[part], past, origin, NEAR_WINDOWS)
+                    for windows in (NEAR_STEPS, NEAR_PEAKS):
+                        self._learn(losses, experts.of(part), rows[part], past, origin, windows)
         return learned._replace(losses=losses) if moved else learned
 
     def stacked(self, learned: Sequence[AdaptiveState], step: timedelta) -> AdaptiveState | None:
@@ -123,7 +124,7 @@ class Adaptive:
         both = min(steps, self.ridge.horizon)
         level, equations = levelled(history, learned.experts.shifted), learned.experts.equations
         ridge[:, :, :both] = self.ridge.paths(level, equations, both, TRAINING_LEVELS)
-        return self._mixture(history, learned, windows, ridge, levels)
+        return self._mixture(history, learned, windows, ridge, levels, similar=True)
 
     def peaks(self, history: Panel, learned: AdaptiveState, window: StepWindow, levels: Sequence[float]) -> Floats:
         """[series, quantile] of the largest value of the window."""
@@ -137,7 +138,7 @@ class Adaptive:
         peaks = {window: np.full((len(history), len(levels)), np.nan) for window in windows}
         if known:
             ridge = np.stack(self._ridge_peaks(history, learned.experts, known), axis=2)
-            mixture = self._mixture(history, learned, known, ridge, levels)
+            mixture = self._mixture(history, learned, known, ridge, levels, similar=self.similar)
             peaks |= {window: mixture[:, :, i] for i, window in enumerate(known)}
         return [peaks[window] for window in windows]
 
@@ -154,13 +155,13 @@ class Adaptive:
         return peaks
 
     def _replay(self, losses: ExpertLosses, experts: LearnedExperts, rows: npt.NDArray[np.intp], past: Past) -> None:
-        """Learn from origins of the latest week, near ones and half as many far ones."""
-        for windows, count in ((NEAR_WINDOWS, self.replays), (far_windows(past.day), self.replays // 2)):
-            origins = origins_of(past.values.shape[1], windows, past.day, count)
+        """Learn from origins of the latest week: of peaks, and half as many of steps, whose networks cost more."""
+        far, fewer = far_windows(past.day), self.replays // 2
+        parts = ((NEAR_STEPS, NEAR_WINDOWS, fewer), (NEAR_PEAKS, NEAR_WINDOWS, self.replays), (far, far, fewer))
+        for windows, ended, count in parts:
+            origins = origins_of(past.values.shape[1], ended, past.day, count)
             if len(origins):
-                for reach in set(map(reach_of, windows)):
-                    alike_far = [window for window in windows if reach_of(window) == reach]
-                    experts.spread[rows, reach] = change_of_periods(past, origins, alike_far)
+                experts.spread[rows, reach_of(windows[0])] = change_of_periods(past, origins, windows)
                 self._learn(losses, experts.of(rows), rows, past, origins, windows)
 
     def _learn(
@@ -172,16 +173,10 @@ class Adaptive:
         origins: npt.NDArray[np.intp],
         windows: Sequence[StepWindow],
     ) -> None:
-        """Update the losses of the experts of some series, in place, by one origin after the other."""
-        replay = replayed(past, experts, origins, windows, similar=self.similar)
-        kinds = np.array([reach_of(window) for window in windows])
-        for reach in np.unique(kinds).tolist():
-            alike_far = kinds == reach
-            known = losses.of((rows, reach))
-            known = known.after(
-                replay.actual[:, :, alike_far], replay.forecasts[:, :, alike_far], FIRST[reach], TRAINING_LEVELS
-            )
-            losses.regret[rows, reach], losses.energy[rows, reach] = known
+        """Update the losses of the experts for windows that are alike, in place, by one origin after the other."""
+        replay, reach = replayed(past, experts, origins, windows, similar=self.similar), reach_of(windows[0])
+        known = losses.of((rows, reach)).after(replay.actual, replay.forecasts, FIRST[reach], TRAINING_LEVELS)
+        losses.regret[rows, reach], losses.energy[rows, reach] = known
 
     def _mixture(
         self,
@@ -190,9 +185,11 @@ class Adaptive:
         windows: Sequence[StepWindow],
         ridge: Floats,
         levels: Sequence[float],
+        *,
+        similar: bool,
     ) -> Floats:
         """[series, quantile, window] of all experts together; NaN where the prior is silent."""
-        prior = answers(history, windows, TRAINING_LEVELS, similar=self.similar)
+        prior = answers(history, windows, TRAINING_LEVELS, similar=similar)
         reaches, kinds = np.unique([reach_of(window) for window in windows], return_inverse=True)
         spread = learned.experts.spread[:, reaches][:, kinds]
         ago = [

@@ -2,8 +2,8 @@
 
 `prior.npz` holds plain arrays only; `python -m benchmarks.train_prior` makes it again. It has seen the first 60 % of
 each recorded series and no unit, name or clock: only shapes. `similar.npz` holds networks of the same kind that are
-told, beside all that, what followed on similar moments of the series' own past (`similar.py`). They forecast windows
-that end later than in a quarter of an hour, and all windows of the model `analog`.
+told, beside all that, what followed on similar moments of the series' own past (`similar.py`). They forecast all but
+peaks within the next quarter of an hour, and in the model `analog` these, too.
 
 Each is a small network in plain numpy, from a situation and a window ahead to quantiles:
 
@@ -97,8 +97,8 @@ def leaky(value: Floats) -> Floats:
 
 # The near networks know windows that end within fifteen steps, the far ones within a day: few cycles ask for those.
 NEAR_BINS = 15
-# Windows that end within a quarter of an hour are forecast by the networks that look for no similar moments, in half of
-# the time: each cycle asks for these, and there they served better live.
+# Peaks within a quarter of an hour are forecast by the networks that look for no similar moments, in half of the time:
+# each cycle asks for these, and there they served better live.
 QUARTERS_A_DAY = 96
 # Fewer bins than this have no shape; series younger than eight days are looked at in groups of about the same age.
 MIN_BINS, GROWN_DAYS, AGE_RATIO = 3, 8, 1.08
@@ -129,7 +129,7 @@ class Prior:
     Steps and windows may reach a day ahead.
 
     Attributes:
-        similar: whether the next quarter of an hour, too, is forecast by the networks that read similar moments.
+        similar: whether the networks that read similar moments forecast peaks of the next quarter of an hour, too.
     """
 
     similar: bool = False
@@ -154,7 +154,7 @@ class Prior:
     def paths(self, history: Panel, learned: Nothing, steps: int, levels: Sequence[float]) -> Floats:  # noqa: ARG002  no learning
         """[series, quantile, step], NaN for series with fewer than three bins and for steps beyond a day."""
         windows = [StepWindow(step, step) for step in range(1, steps + 1)]
-        return answers(history, windows, levels, similar=self.similar)
+        return answers(history, windows, levels, similar=True)
 
     def peaks(self, history: Panel, learned: Nothing, window: StepWindow, levels: Sequence[float]) -> Floats:  # noqa: ARG002  as above
         """[series, quantile] of the largest value of the window."""
@@ -186,18 +186,19 @@ def views_at(
     """The prior's view of windows ahead of origins of gapless values [series, time], each by the networks of its reach.
 
     `similar` asks the networks that read similar moments for the next quarter of an hour, too. Many origins are
-    `replayed` by one network of each kind, near windows by one that looks for no similar moments: their errors are
+    `replayed` by one network of each kind, near peaks by one that looks for no similar moments: their errors are
     alike, and so a fit costs little.
     """
     situation = situation_at(values, origins, day)
     soon = 0 if similar else NEAR_BINS if replayed else day // QUARTERS_A_DAY
-    kinds = [(window.last > soon, "near" if window.last <= NEAR_BINS else "far") for window in windows]
+    searches = [window.last > soon or (replayed and window.steps == 1) for window in windows]
+    kinds = list(zip(searches, ("near" if window.last <= NEAR_BINS else "far" for window in windows), strict=True))
     squashed = np.empty((*situation.level.shape, len(windows), len(TRAINING_LEVELS)))
-    for later, reach in dict.fromkeys(kinds):
-        at = [place for place, kind in enumerate(kinds) if kind == (later, reach)]
-        averaged = networks(similar=later)[reach][: 1 if replayed else None]
+    for searched, reach in dict.fromkeys(kinds):
+        at = [place for place, kind in enumerate(kinds) if kind == (searched, reach)]
+        averaged = networks(similar=searched)[reach][: 1 if replayed else None]
         part, ahead = [windows[place] for place in at], NEAR_BINS if reach == "near" else day
-        context, features = inputs(situation, part, ahead, similar=later)
+        context, features = inputs(situation, part, ahead, similar=searched)
         context = context.reshape(-1, context.shape[-1])
         flat = features.reshape(len(context), *features.shape[2:])
         mean = np.mean([quantiles(network, context, flat) for network in averaged], axis=0, dtype=np.float64)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 LEVELS = (0.5, 0.9, 0.95)
-MODELS = ("seasonal-naive-day", "last-value", "theta", "ridge", "prior", "adaptive", "analog")
+MODELS = ("seasonal-naive-day", "last-value", "theta", "ridge", "prior", "adaptive")
 OTHERS = ("nearest-day", "hour-of-week", "seasonal-naive-week")
 """Models of the catalogue that are compared an hour ahead."""
 REFERENCE = "seasonal-naive-day"
