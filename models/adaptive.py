@@ -155,7 +155,7 @@ class Adaptive:
         return peaks
 
     def _replay(self, losses: ExpertLosses, experts: LearnedExperts, rows: npt.NDArray[np.intp], past: Past) -> None:
-        """Learn from origins of the latest week: of peaks, and half as many of steps, whose networks cost more."""
+        """Learn from origins of the latest week: of peaks, and half as many of steps, which cost more."""
         far, fewer = far_windows(past.day), self.replays // 2
         parts = ((NEAR_STEPS, NEAR_WINDOWS, fewer), (NEAR_PEAKS, NEAR_WINDOWS, self.replays), (far, far, fewer))
         for windows, ended, count in parts:

@@ -89,14 +89,13 @@ def cycle_run(
     cycle = single_cycle(limited, now, shown=lambda id_: bool(matching([id_], pattern)), watch=shown)
     cycle.forecaster.paths = paths
     outcome = cycle.run(now)
-    if pattern != "*" and not donors:
-        tell_missing_donors(cycle, matching(outcome.inventory.ids, pattern))
+    tell_missing_donors(cycle, outcome, pattern, donors=donors)
     return cycle, outcome
 
 
-def tell_missing_donors(cycle: Cycle, ids: set[WorkloadId]) -> None:
-    """Say that the service would forecast otherwise, if one of these workloads is so new that donors matter."""
-    if borrows(cycle, ids):
+def tell_missing_donors(cycle: Cycle, outcome: Outcome, pattern: str, *, donors: bool) -> None:
+    """Say that the service would forecast otherwise, if less than the fleet was read and a workload needs donors."""
+    if pattern != "*" and not donors and borrows(cycle, matching(outcome.inventory.ids, pattern)):
         tell(
             "! A workload under two days old has half its forecast from others like it, which were not read; --donors "
             "reads the whole fleet."

@@ -16,7 +16,7 @@ from forecaster.app.compose import single_cycle
 from forecaster.app.demo import staged
 from forecaster.app.live_facts import vpas_of
 from forecaster.cli.once import tell_missing_donors
-from forecaster.cli.options import matching, narrowed
+from forecaster.cli.options import narrowed
 from forecaster.cli.streams import tell
 from forecaster.cycle.advice import JointAdvice, advices, joint_advice
 from forecaster.cycle.node_forecast import NodeForecast, node_forecast
@@ -165,8 +165,7 @@ def requested_snapshot(settings: Settings, options: AdviceOptions, watch: StageW
         return take_demo_snapshot(options.objects, options.server_version, watch, settings if options.config else None)
     less = settings if options.donors else narrowed(settings, options.workload)
     snapshot = take_snapshot(less, options.at, options.objects, options.server_version, watch)
-    if options.workload != "*" and not options.donors:
-        tell_missing_donors(snapshot.cycle, matching(snapshot.outcome.inventory.ids, options.workload))
+    tell_missing_donors(snapshot.cycle, snapshot.outcome, options.workload, donors=options.donors)
     if options.kind not in {None, CRON_JOB} or not less.queries.per_container or snapshot.outcome.lost:
         return snapshot
     with closing(factory.prometheus(less.prometheus, run_queries(less.queries))) as source:

@@ -82,7 +82,7 @@ class Steps:
     waited: dict[str, int] = field(default_factory=dict)
     """Cycles in a row in which an optional step found no time, by step; kept from cycle to cycle."""
     ends: Callable[[], bool] = lambda: False
-    """Whether the process ends: then no more optional work is begun."""
+    """Whether the process ends: then no more optional work is begun, but what has waited too long."""
     began: float = field(init=False)
 
     def __post_init__(self) -> None:

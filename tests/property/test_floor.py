@@ -224,4 +224,5 @@ def test_a_floor_whose_change_waits_is_renewed_meanwhile() -> None:
     waiting = {refusal.subject.name for refusal in plan.refusals}
     renewed = [write for write in plan.writes if write.subject.name in waiting]
     assert {(write.change, write.min_replicas) for write in renewed} == {(Change.RENEW, 4)}
-    assert all(write.floor and write.floor[:2] == (2, NOON + RULES.expires_after) for write in plan.writes)
+    until = NOON + RULES.expires_after
+    assert all(write.floor == WrittenFloor(2, until, write.subject.target.path) for write in plan.writes)
