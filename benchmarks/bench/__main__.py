@@ -3,6 +3,7 @@
 ./dev bench                  everything, about half an hour on two cores
 ./dev bench --quick          the same tables on a few series, two minutes
 ./dev bench accuracy sizes   some of the tables
+./dev bench made-up          load that switches, jumps or is mostly zero; only where it is named
 ./dev bench publishers       a rule chosen with each publisher left out, thirteen minutes more; only where it is named
 ./dev bench --write          also write a dated file of benchmarks/results/, and docs/month.md with its pictures
 """
@@ -19,6 +20,7 @@ import numpy as np
 
 from benchmarks.bench.accuracy import TASKS, accuracy, accuracy_table
 from benchmarks.bench.decisions import START_UPS, decision_tables
+from benchmarks.bench.made_up import OF_A_KIND, made_up_table
 from benchmarks.bench.month import line_of, month_replays, month_table, months, write_page
 from benchmarks.bench.peaks import peak_table, service_peak_table
 from benchmarks.bench.publishers import left_out_table
@@ -54,6 +56,12 @@ def decisions_part(run: Run) -> Iterator[Table]:
     """Scaling decisions by start-up time."""
     for start_up in START_UPS[:1] if run.quick else START_UPS:
         yield from decision_tables(start_up, QUICK_SERIES // 2 if run.quick else None)
+
+
+def made_up_part(run: Run) -> Iterator[Table]:
+    """Decisions on made-up load for which no rule was chosen."""
+    for start_up in START_UPS[:1] if run.quick else START_UPS:
+        yield made_up_table(start_up, 1 if run.quick else OF_A_KIND)
 
 
 def publishers_part(run: Run) -> Iterator[Table]:
@@ -106,9 +114,10 @@ PARTS: Mapping[str, Callable[[Run], Iterator[Table]]] = {
     "sizes": sizes_part,
     "demo": demo_part,
     "month": month_part,
+    "made-up": made_up_part,
     "publishers": publishers_part,
 }
-EVERY = tuple(part for part in PARTS if part != "publishers")
+EVERY = tuple(part for part in PARTS if part not in {"made-up", "publishers"})
 """Parts that are played where none is named."""
 
 
@@ -118,7 +127,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         prog="./dev bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "parts", nargs="*", metavar="PART", help=f"some of {', '.join(PARTS)}; all but the last by default"
+        "parts", nargs="*", metavar="PART", help=f"some of {', '.join(PARTS)}; all but the last two by default"
     )
     parser.add_argument("--quick", action="store_true", help="a few series, two minutes")
     parser.add_argument(

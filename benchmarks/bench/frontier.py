@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 REFERENCE_TARGET, SAFE_TARGET = 0.8, 0.7
-NOTABLE = 0.05
+NOTABLE, DEAR = 0.05, 0.1
+"""Shares by which unserved demand and pod-hours at equal safety must be above the HPA's to count as harm."""
 NEGLIGIBLE = 1e-6
 """Share of the demand below which nothing counts as unserved."""
 SMOOTHING, MOST_RATIO = 1e-4, 2.0
@@ -41,6 +42,11 @@ class Comparison(NamedTuple):
     def ratio(self) -> float:
         """Unserved demand as a ratio to the HPA's, with both smoothed and the largest cut off."""
         return min((self.unserved + SMOOTHING) / (self.hpa_unserved + SMOOTHING), MOST_RATIO)
+
+    @property
+    def is_dearer(self) -> bool:
+        """Whether as little is unserved as with a target of 70 % for over 1.1 times the HPA's pod-hours."""
+        return self.saved < -DEAR
 
     @property
     def is_worse(self) -> bool:
@@ -80,9 +86,9 @@ def cheapest(curve: Account, unserved: float) -> float:
     return float(cost[place - 1] + share * (cost[place] - cost[place - 1]))
 
 
-def frontier_table(title: str, results: Mapping[str, Sequence[Comparison]]) -> Table:
+def frontier_table(title: str, results: Mapping[str, Sequence[Comparison]], rows: str = "policy") -> Table:
     """A line a policy: unserved demand at the HPA's pod-hours over the series, and the pod-hours it saves."""
-    columns = ("policy", "mean", "median", "sum", "worse on", "changes", "pod-hours saved", "series")
+    columns = (rows, "mean", "median", "sum", "worse on", "dearer on", "changes", "pod-hours saved", "series")
     table = Table(title, columns)
     for name, comparisons in results.items():
         table.add(name, *_cells([item for item in comparisons if not np.isnan(item.unserved)], comparisons))
@@ -92,14 +98,14 @@ def frontier_table(title: str, results: Mapping[str, Sequence[Comparison]]) -> T
 def _cells(comparable: Sequence[Comparison], every: Sequence[Comparison]) -> tuple[str, ...]:
     ratios = [item.unserved / item.hpa_unserved for item in comparable if item.hpa_unserved > NEGLIGIBLE]
     total = sum(item.hpa_unserved for item in comparable)
+    as_safe = [item for item in every if not np.isnan(item.saved)]
     return (
         f"{np.mean([item.ratio for item in comparable]):.3f}" if comparable else "–",
         f"{np.median(ratios):.3f}" if ratios else "–",
         f"{sum(item.unserved for item in comparable) / total:.3f}" if total else "–",
         f"{sum(item.is_worse for item in comparable)} of {len(comparable)}",
+        f"{sum(item.is_dearer for item in as_safe)} of {len(as_safe)}",
         f"{np.mean([item.changes for item in comparable]):.2f}" if comparable else "–",
-        f"{np.nanmedian([item.saved for item in every]):.0%}"
-        if any(item.saved == item.saved for item in every)
-        else "–",
+        f"{np.median([item.saved for item in as_safe]):.0%}" if as_safe else "–",
         f"{len(comparable)} of {len(every)}",
     )

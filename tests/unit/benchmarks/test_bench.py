@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from benchmarks.bench import made_up as made_up_load
 from benchmarks.bench.__main__ import PARTS, main
 from benchmarks.bench.accuracy import origins
 from benchmarks.bench.frontier import Comparison, at_cost, cheapest, compared, frontier_table
@@ -132,10 +133,16 @@ def test_worse_is_more_than_a_twentieth_above_the_hpa() -> None:
     assert not Comparison(0.0104, 0.01, 1.0, 0.0).is_worse
 
 
+def test_dearer_is_more_than_a_tenth_above_the_pod_hours_of_an_hpa_as_safe() -> None:
+    assert Comparison(0.0, 0.0, 1.0, saved=-0.11).is_dearer
+    assert not Comparison(0.0, 0.0, 1.0, saved=-0.09).is_dearer
+    assert not Comparison(0.0, 0.0, 1.0, saved=float("nan")).is_dearer
+
+
 def test_a_table_has_the_mean_the_median_and_the_sum_of_the_series() -> None:
-    series = [Comparison(0.01, 0.02, 1.0, 0.1), Comparison(0.03, 0.02, 2.0, 0.2)]
+    series = [Comparison(0.01, 0.02, 1.0, -0.2), Comparison(0.03, 0.02, 2.0, 0.2)]
     assert frontier_table("t", {"ours": series}).rows == [
-        ("ours", "1.000", "1.000", "1.000", "1 of 2", "1.50", "15%", "2 of 2")
+        ("ours", "1.000", "1.000", "1.000", "1 of 2", "1 of 2", "1.50", "0%", "2 of 2")
     ]
 
 
@@ -193,6 +200,17 @@ def test_a_replay_begins_after_its_past_and_needs_at_most_the_pods_of_its_peak(r
     assert replay is not None
     assert len(replay.demand) == 3 * MINUTES_OF_DAY
     assert replay.needed.max() >= 20
+
+
+def test_made_up_load_is_the_same_each_time_and_three_days_of_each_kind_are_replayed() -> None:
+    first, again = list(made_up_load.replays(1)), list(made_up_load.replays(1))
+    assert [replay.family for replay in first] == [
+        *("on and off", "levels", "jobs", "daily jobs", "bursts", "mostly zero", "level shift", "flash crowds")
+    ]
+    for replay, same in zip(first, again, strict=True):
+        assert np.array_equal(replay.known, same.known)
+        assert len(replay.demand) == 3 * MINUTES_OF_DAY
+        assert replay.needed.max() >= 20
 
 
 def test_the_policy_on_the_page_of_the_bench_is_one() -> None:
