@@ -82,7 +82,7 @@ class Steps:
     waited: dict[str, int] = field(default_factory=dict)
     """Cycles in a row in which an optional step found no time, by step; kept from cycle to cycle."""
     ends: Callable[[], bool] = lambda: False
-    """Whether the process ends: then no more optional work is begun, but what has waited too long."""
+    """Whether the process ends: then no more optional work is begun."""
     began: float = field(init=False)
 
     def __post_init__(self) -> None:
@@ -119,7 +119,7 @@ class Steps:
 
     def optional(self, name: str, step: Callable[[], T], otherwise: T) -> T:
         """Run work that may wait, within a boundary: begun while there is time, and once it has waited too long."""
-        if self.has_time() or self.waited.get(name, 0) >= PATIENCE:
+        if self.has_time() or (self.waited.get(name, 0) >= PATIENCE and not self.ends()):
             self.waited[name] = 0
             return self.run(name, step, otherwise)
         self.late.append(name)

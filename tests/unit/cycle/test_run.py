@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from forecaster.cycle.sizes import PodSizes
+from forecaster.cycle.steps import PATIENCE
 from forecaster.domain.decision import Hold, LeadTime, Reason, Resize, Scale
 from forecaster.domain.policies import Policies
 from forecaster.domain.policy import HorizontalPolicy, Policy, PolicySelector
@@ -155,6 +156,14 @@ class TestOptionalWork:
         stage.cycle.ending = True
         outcome = stage.run()
         assert named(outcome, "web").recommended_replicas == 6
+        assert outcome.report.late_steps == ("fits", "sizes", "gates", "scores")
+
+    def test_that_waited_too_long_is_left_to_the_next_process_too(self) -> None:
+        stage = CycleOnFakes(load(cpu=3.0), learns_first=False)
+        stage.cycle.budget = timedelta(seconds=2)
+        stage.run_minutes(1, PATIENCE)
+        stage.cycle.ending = True
+        outcome = stage.run(NOON + (PATIENCE + 1) * MINUTE)
         assert outcome.report.late_steps == ("fits", "sizes", "gates", "scores")
 
     def test_a_service_forecasts_from_its_second_cycle_on(self) -> None:
