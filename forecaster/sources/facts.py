@@ -111,11 +111,11 @@ def _by_resource(rows: Sequence[InstantRow]) -> dict[WorkloadId, dict[str, float
 
 
 def _owned(rows: Sequence[InstantRow]) -> dict[WorkloadId, list[HpaName]]:
-    owned: dict[WorkloadId, list[HpaName]] = defaultdict(list)
+    owned: dict[WorkloadId, set[HpaName]] = defaultdict(set)
     for row, hpa in _with_hpa(rows):
         kind, name = row.labels.get("scaletargetref_kind", ""), row.labels.get("scaletargetref_name", "")
         if all(map(may_be_a_name, (kind, name))):
-            owned[scaled_workload(hpa.namespace, kind, name)].append(hpa)
+            owned[scaled_workload(hpa.namespace, kind, name)].add(hpa)
     return {workload: sorted(names) for workload, names in owned.items()}
 
 
@@ -124,13 +124,15 @@ def _by_hpa(rows: Sequence[InstantRow]) -> dict[HpaName, float]:
 
 
 def _targets(rows: Sequence[InstantRow]) -> dict[HpaName, list[Target]]:
-    """Return the targets in alphabetical order of the metric, because the order of series is the server's."""
-    targets: dict[HpaName, list[Target]] = defaultdict(list)
+    """Return the targets in alphabetical order of the metric: the order of series is the server's, some come twice."""
+    targets: dict[HpaName, set[Target]] = defaultdict(set)
     for row, hpa in _with_hpa(rows):
         if meant := TARGET_WORDS.get(row.labels.get("metric_target_type", "")):
             name, container = row.labels.get("metric_name", ""), row.labels.get("container", "")
-            targets[hpa].append(Target(name, meant[0], row.value / meant[1], container))
-    return {hpa: sorted(listed, key=attrgetter("metric", "type", "container")) for hpa, listed in targets.items()}
+            targets[hpa].add(Target(name, meant[0], row.value / meant[1], container))
+    return {
+        hpa: sorted(listed, key=attrgetter("metric", "type", "container", "value")) for hpa, listed in targets.items()
+    }
 
 
 def _with_hpa(rows: Sequence[InstantRow]) -> Iterator[tuple[InstantRow, HpaName]]:

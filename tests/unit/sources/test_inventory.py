@@ -88,6 +88,15 @@ def test_an_hpa_without_lower_bound_has_one_pod() -> None:
     assert not inventory.partly
 
 
+def test_an_hpa_that_a_query_of_ones_own_names_twice_is_one_hpa_with_each_target_once() -> None:
+    """Without an aggregation two replicas of kube-state-metrics tell everything twice."""
+    inventory = read_inventory(
+        hpa_scale_targets=[SCALES_WEB] * 2, hpa_max_replicas=[MAX_REPLICAS] * 2, hpa_metric_targets=[CPU_60] * 2
+    )
+    autoscaler = Autoscaler("web-hpa", 1, 9, (Target("cpu", TargetType.UTILIZATION, 0.6),))
+    assert (inventory.workloads[0].autoscaler, inventory.faults) == (autoscaler, ())
+
+
 @pytest.mark.parametrize(
     ("versions", "held"),
     [
