@@ -34,6 +34,7 @@ _NO_CACHE = {"nocache": "1"}
 """Without this parameter VictoriaMetrics hides the last 30 seconds, and so the latest minute; others ignore it."""
 MAX_SKEW, PRESENT = 120.0, 300.0
 """Seconds by which the server's clock may differ from ours, in questions about the latest seconds by our clock."""
+NO_POST = frozenset({405, 501})  # of a server, or of what is before it, that takes questions in the address only
 IMPATIENT = 1 / 3
 """Share of the time for an answer after a question without one: a server that stands still ends no cycle's minute."""
 
@@ -51,7 +52,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
         self._session.mount(self.url, timed(HTTPAdapter(max_retries=query_retry(settings))))
         self._address = shown_url(self.url)
         self._permission = PERMISSIONS.get(settings.identity, "")
-        self._settings, self._max_bytes = settings, settings.most_answer_mib << 20
+        self._settings, self._max_bytes, self._method = settings, settings.most_answer_mib << 20, "POST"
         self.silent = False  # whether the last question had no answer in time: the next one has a part of the time
 
     def ask(self, question: Query) -> QueryAnswer:
@@ -65,7 +66,10 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
         try:
             with translated(where):
                 form = {**question.form, **_NO_CACHE, "timeout": f"{max(patience - 1, patience / 2):.3f}"}
-                response = self._sent("POST", question.path, patience, form)
+                response = self._sent(question.path, patience, form)
+                if response.status_code in NO_POST and self._method == "POST":
+                    self._method = "GET"
+                    response = self._sent(question.path, patience, form)
                 body = body_of(response, self._max_bytes)
             _compare_clocks(question, response.headers.get("Date", ""), where)
             return understood(response, body, where)
@@ -82,16 +86,15 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
     def status(self, topic: str) -> dict[str, str]:
         """Return the server's answer under /api/v1/status; empty where it has none, as Thanos and Mimir."""
         with translated(self.where(f"status {topic}")):
-            response = self._sent("GET", f"/api/v1/status/{topic}", self._settings.read_timeout_seconds)
+            response = self._sent(f"/api/v1/status/{topic}", self._settings.read_timeout_seconds)
             return facts_of(body_of(response, self._max_bytes)) if response.ok else {}
 
-    def _sent(
-        self, method: str, path: str, patience: float, form: Mapping[str, str] | None = None
-    ) -> requests.Response:
+    def _sent(self, path: str, patience: float, form: Mapping[str, str] | None = None) -> requests.Response:
+        method = self._method if form else "GET"
         return self._session.request(  # type: ignore[no-any-return]
             method,
             self.url + path,
-            data=form,
+            **{"data" if method == "POST" else "params": form},
             headers={**self.headers, "Accept-Encoding": "identity"},
             auth=self.auth,
             verify=self._session.verify,  # a session's own is overruled by REQUESTS_CA_BUNDLE

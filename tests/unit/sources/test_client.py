@@ -59,6 +59,20 @@ def test_an_answer_that_a_proxy_compressed_all_the_same_is_read() -> None:
         assert ask(server.url).series[0].metric == {"a": "b"}
 
 
+@pytest.mark.parametrize("status", [405, 501])
+def test_where_no_post_is_taken_questions_are_asked_in_the_address(status: int) -> None:
+    """Proxies that only let readers through allow GET alone."""
+
+    def reading_only(request: HttpRequest) -> Reply:
+        return vector(({"a": "b"}, "1")) if request.method == "GET" else Reply(status, b"no")
+
+    with Server(reading_only) as server, closing(PrometheusClient(PrometheusSettings(url=server.url))) as client:
+        answers = [client.ask(at_instant("cpu", "up", AT)) for _ in range(2)]
+    assert [answer.series[0].metric for answer in answers] == [{"a": "b"}] * 2
+    assert [request.method for request in server.requests] == ["POST", "GET", "GET"]
+    assert "query=up" in server.requests[-1].path
+
+
 def test_a_path_prefix_is_kept() -> None:
     with Server(replying(vector())) as server:
         ask(f"{server.url}/prometheus/")
