@@ -37,8 +37,10 @@ LEVELS = (0.5, 0.8, 0.9, 0.95)
 LEAD_MINUTES = (2, 5, 10, 20, 30)
 WINDOW_MINUTES = 4
 MODEL = "adaptive"
+ORIGINS = 60
+"""Of each series: of 720 peaks a share varies by 0.011, of which it varies by 0.02 at 240."""
 CHOSEN_LEVELS = [KNOWN_LEVELS.index(level) for level in LEVELS]
-TASK = Task("peaks", TASKS[0].step, timedelta(minutes=max(LEAD_MINUTES) + WINDOW_MINUTES), 20)
+TASK = Task("peaks", TASKS[0].step, timedelta(minutes=max(LEAD_MINUTES) + WINDOW_MINUTES), ORIGINS)
 
 
 def peak_table(series: int | None = None, families: Sequence[str] = (), model: str = MODEL) -> Table:
