@@ -73,7 +73,7 @@ def judged(gates: Gates, evidence: Evidence, now: float) -> Gates:
     standing, verdict = _next(gates.standing, _at(_of(ratios, forecaster), target))
     there = ~np.isnan(evidence.days)
     enough = there.any(axis=0) & (np.where(there, evidence.days, np.inf).min(axis=0) >= MIN_DAYS)
-    same = (standing == gates.standing) & (forecaster == gates.forecaster) & ~np.isnan(gates.since)
+    same = (standing == gates.standing) & (forecaster == gates.forecaster) & (gates.verdict >= NO_BETTER)
     columns = {
         "standing": standing,
         "forecaster": forecaster,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forecaster.domain.decision import Reason, Scale
+from forecaster.domain.decision import ForecastState, Reason, Scale
 from forecaster.horizontal.gate import BETTER, best
 from forecaster.horizontal.gate_states import (
     ACTING,
@@ -25,7 +25,7 @@ from forecaster.horizontal.gate_states import (
     GateState,
 )
 from tests.support.builders import NOON, outlooks, policy
-from tests.support.gates import NEW, Days, Way, evidence_of, gate_of, judged
+from tests.support.gates import NEW, Days, Way, evidence_of, gate_of, judged, too_short
 from tests.support.horizontal import decided
 
 
@@ -59,6 +59,12 @@ def test_good_evidence_makes_a_trial_and_once_more_lets_it_act() -> None:
 
 def test_a_trial_that_fails_is_over() -> None:
     assert standing(after_all(evidence(0.05), evidence(0.12))) is GateState.OBSERVE
+
+
+@pytest.mark.parametrize("gates", [PROMOTED_ONE, judged(NEW, Days(3.0, 0.1, Way(0.12)))], ids=["acted", "observed"])
+def test_what_could_not_be_judged_and_can_be_again_says_what_it_is_judged_by(gates: Gates) -> None:
+    gate = gate_of(judged(too_short(gates, 2.0, minute=1), evidence(0.12), minute=2))
+    assert (gate.state, "left 12.00% of the demand short" in gate.why) == (ForecastState.HELD_BACK, True)
 
 
 def test_what_is_worse_is_demoted_and_says_so() -> None:
