@@ -94,7 +94,7 @@ class State(Table):
     def with_times(self, times: tuple[float, ...]) -> State:
         """Return the state with a slot for each of these instants; all of its own are among them."""
         slots: Array = np.full((len(times), self.rows), UNKNOWN, np.int32)
-        slots[[times.index(time) for time in self.times]] = self.recommendations
+        np.maximum.at(slots, [times.index(time) for time in self.times], self.recommendations)
         return replace(self, times=times, recommendations=slots)
 
     def arrays(self) -> dict[str, Array]:

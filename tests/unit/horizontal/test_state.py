@@ -66,3 +66,9 @@ def test_a_clock_that_was_set_back_makes_nothing_older_and_forgets_nothing() -> 
         state = state.opened(now, 300.0, ()).recommended(np.array([count]))
     assert state.times == (AT, AT + 60, AT + 60)
     assert state.recommended_since(AT + 60).tolist() == [[9], [4]]
+
+
+def test_and_the_states_of_shards_put_side_by_side_forget_nothing_either() -> None:
+    set_back = with_counts(9, now=AT + 600).opened(AT, 300.0, ()).recommended(np.array([4]))
+    joined = State.side_by_side(2, [(np.array([0]), set_back), (np.array([1]), with_counts(7))])
+    assert joined.recommended_since(AT).max(axis=0).tolist() == [9, 7]
