@@ -78,7 +78,8 @@ def learned(
     observed = max(min(carried, bound, most), target)
     minutes = before.minutes + each * int(known.sum())
     weight = minutes / (minutes + MINUTES_ENOUGH)
-    return LearnedCapacity(weight * observed + (1 - weight) * before.amount, minutes, version, before.cost)
+    amount = weight * observed + (1 - weight) * min(max(before.amount, target), max(most, target))
+    return LearnedCapacity(amount, minutes, version, before.cost)
 
 
 def rolled_out(before: LearnedCapacity, version: str, cost: float | None, fresh: float) -> LearnedCapacity:
