@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, NamedTuple
 
-from forecaster.horizontal.row import UNKNOWN
+from forecaster.horizontal.row import KEEP, UNKNOWN
 from forecaster.hpa.numbers import MAX_INT32
 
 if TYPE_CHECKING:
@@ -69,8 +69,9 @@ def forecast_sentence(step: Step) -> str:
     side = "raises" if step.after > step.before else "lowers"
     quantile = step.policy("quantile")
     if step.row.rules.newsvendor:
-        price = 1 - quantile
-        return f"{side} what the measured demand asks for: each pod is expected to be used for {price:.0%} or more"
+        pod, price = ("present pod", KEEP) if step.after > step.row.forecast else ("pod", 1.0)
+        share = price * (1 - quantile)
+        return f"{side} what the measured demand asks for: each {pod} is expected to be used for {share:.0%} or more"
     return f"the p{quantile * 100:g} of the coming peak {side} what the measured demand asks for"
 
 
@@ -122,7 +123,7 @@ def within_radius(count: Counts, current: Counts, surge: Floats, reactive: Count
 
 def radius_sentence(step: Step) -> str:
     """Say how far the count may move."""
-    return f"a forecast moves {step.policy('surge'):.0%} at most"
+    return f"a forecast moves {step.policy('surge'):.0%} at most, or {FEW} pods"
 
 
 # Stabilization: down only to the highest recommendation of the window (HPA rules §10).

@@ -199,8 +199,6 @@ def _settled(watch: ScaleUpWatch, delay: timedelta) -> ScaleUpWatch:
         return watch
     needed = slowest + delay
     better = bucket_of(needed)
-    if watch.bucket is None or watch.bucket == better:
-        return watch._replace(bucket=better, off=0)
-    if needed > FAR * watch.bucket or watch.off + 1 >= PATIENCE:
+    if watch.bucket is None or watch.bucket == better or needed > FAR * watch.bucket or watch.off + 1 >= PATIENCE:
         return watch._replace(bucket=better, off=0)
     return watch._replace(off=watch.off + 1)

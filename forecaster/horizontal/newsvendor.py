@@ -19,16 +19,13 @@ import numpy as np
 
 from forecaster.demand.censored import AT_CAPACITY
 from forecaster.horizontal.columns import Counts, Flags, Floats
+from forecaster.horizontal.row import KEEP
 from forecaster.hpa.numbers import MAX_INT32
 
 REACH = 1.25
 """The largest peak, in highest quantiles."""
 NARROW = 1e-12
 """Pods between two ends that are taken for the same."""
-KEEP = 0.4
-"""A present pod is kept until it is worth this share of its price: it is ready now and would take a start-up to come
-back, and every change has its own cost. On recorded load 0.5 to 0.25 were alike, 1 left a tenth more short and changed
-the count twice as often."""
 
 
 class Tail(NamedTuple):

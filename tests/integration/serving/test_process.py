@@ -169,7 +169,7 @@ def test_a_record_is_made_and_explained_without_arrays(tmp_path: Path) -> None:
     """)
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     lines, loaded = done.stdout.splitlines()
-    assert "blast radius: 100 → 8 (a forecast moves 50% at most)" in lines
+    assert "blast radius: 100 → 8 (a forecast moves 50% at most, or 4 pods)" in lines
     assert FORBIDDEN.isdisjoint(loaded.split())
 
 

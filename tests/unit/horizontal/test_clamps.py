@@ -32,6 +32,11 @@ class TestSurge:
         record = decided(outlooks(cpu=25.0, cpu_ahead=50.0), workload=workload(replicas=20), under=policy(surge=0.5))
         assert record.recommended_replicas == 50
 
+    def test_a_move_of_four_pods_is_not_explained_by_a_share_that_is_smaller(self) -> None:
+        record = decided(outlooks(cpu=2.0, cpu_ahead=50.0), workload=workload(replicas=4), under=policy(surge=0.1))
+        assert [str(clamp.why) for clamp in record.clamps[1:]] == ["a forecast moves 10% at most, or 4 pods"]
+        assert record.recommended_replicas == 8
+
     def test_four_pods_are_always_allowed(self) -> None:
         counts = np.array([9]), np.array([2]), np.array([0.05]), np.array([2])
         assert within_radius(*counts) == 6
@@ -205,6 +210,9 @@ class TestWorth:
         peaks = (1.0, 1.2, 2.3)
         assert decided(self.forecasts(1.2, peaks), workload=workload(replicas=2), under=under).recommended_replicas == 2
         assert decided(self.forecasts(1.2, peaks), workload=workload(replicas=3), under=under).recommended_replicas == 3
+        record = decided(self.forecasts(0.5, peaks), workload=workload(replicas=3), under=under)
+        assert (record.signals[0].forecast_replicas, record.recommended_replicas) == (2, 3)
+        assert "each present pod is expected to be used for 4% or more" in record.clamps[0].why
 
     def test_goes_beyond_full_pods(self) -> None:
         under = policy(sizing="newsvendor", scale_in_by_forecast=True)
