@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
@@ -270,10 +270,11 @@ class Shards:
         """Shards that have a model to be fitted at once."""
         return [shard for shard in self.shards if shard.fitted_at is None]
 
-    def oldest(self, before: datetime, most: int = 1) -> list[Shard]:
-        """Return the shards with the oldest models of those fitted at `before` or earlier, at most `most`."""
-        old = sorted((shard.fitted_at, i) for i, shard in enumerate(self.shards) if shard.fitted_at)
-        return [self.shards[i] for at, i in old[: max(0, most)] if at <= before]
+    def oldest(self, now: datetime, age: timedelta, most: int = 1) -> list[Shard]:
+        """Return the shards with the oldest models, at most `most`: of this `age`, or of a clock that was ahead."""
+        fitted = ((shard.fitted_at, i) for i, shard in enumerate(self.shards) if shard.fitted_at)
+        old = sorted((at, i) for at, i in fitted if not now - age < at <= now)
+        return [self.shards[i] for _, i in old[: max(0, most)]]
 
     def _say_why_not(self, answers: Mapping[models.StepWindow, ModelAnswers]) -> None:
         """Write down why the shards without a model said nothing."""

@@ -234,6 +234,13 @@ class TestRotation:
             counts.append(len(model.fits) - before)
         assert counts == [3, 3, 1]
 
+    def test_a_model_fitted_while_the_clock_was_ahead_is_renewed(self) -> None:
+        model = Counting()
+        forecaster, history = forecaster_with(model), whole(window(1))
+        for now in (NOON + timedelta(days=2), NOON, NOON + minutes(1)):
+            forecaster.peaks(CPU, history, [SOON], now)
+        assert model.fits == [1, 1]
+
     def test_a_workload_that_is_left_out_for_a_while_takes_the_model_from_no_other(self) -> None:
         counting = Counting()
         forecaster, history = forecaster_with(counting), whole(window(3))
