@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from forecaster.cycle.containers import USAGE
 from forecaster.cycle.lead_times import UNWATCHED
-from forecaster.cycle.observed import with_observed
 from forecaster.domain.policy import PodCapacity
 from forecaster.domain.signal import PODS, Signal
 from forecaster.domain.window import EPOCH, FIVE_MINUTES, MINUTE
@@ -63,7 +62,7 @@ class WorkloadFacts(msgspec.Struct, frozen=True):
 
     workload: Workload
     policy: dict[str, Any]
-    """Policy as settings state it, with observed values filled in."""
+    """Policy in force: as settings state it, with observed values filled in."""
     filled: dict[str, PodCapacity]
     signals: list[tuple[str, dict[str, Any]]]
     model: str
@@ -102,9 +101,10 @@ def encoded_facts(cycle: Cycle, id_: WorkloadId) -> bytes:
 
 
 def _facts(cycle: Cycle, workload: Workload, series: dict[str, EncodedSeries]) -> WorkloadFacts:
-    observed, stated = cycle.decider.observed, cycle.policies.stated(workload.id)
+    observed, static = cycle.decider.observed, cycle.row_cache.static
     watch = observed.lead_times.watches.get(workload.id, UNWATCHED)
-    policy = with_observed(stated, watch.bucket, observed.capacities.filled.get(workload.id) or {})
+    row = static.known.get(workload.id) if static else None
+    policy = row.policy if row else cycle.policies.stated(workload.id)
     gate, own = observed.gates.read(workload.id), cycle.benefit.hpa(workload.id) if cycle.benefit else None
     return WorkloadFacts(
         workload=workload,

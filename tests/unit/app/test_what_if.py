@@ -20,6 +20,7 @@ from forecaster.domain.signal import CPU
 from forecaster.domain.window import FIVE_MINUTES, MINUTE
 from forecaster.domain.workload import WorkloadId
 from forecaster.errors import StoreError
+from forecaster.horizontal.lead_time import ScaleUpWatch
 from forecaster.hpa.behavior import Behavior, ScalingRules
 from forecaster.hpa.spec import CrossVersionObjectReference, HpaSpec
 from forecaster.serving.fleet import fleet_view
@@ -96,6 +97,15 @@ def test_policy_and_history_arrive_as_the_cycle_has_them(cycle: Cycle, facts: Fa
         first = known.traces.column(window.start)
         arrived = known.traces.of(CPU)[0, max(first, 0) :: every][-len(stored) :]
         assert abs(arrived[-20:] - stored[-20:]).max() < 1e-2 * stored[-20:].max()
+
+
+def test_the_lead_time_is_the_one_in_force_which_pods_go_before_scale_ups(tmp_path: Path) -> None:
+    with recorded_cluster((workload("web"),)) as cluster, composed(cluster, tmp_path) as service:
+        service.cycle.decider.observed.lead_times.pods[WEB] = ScaleUpWatch(bucket=8 * MINUTE)
+        tick(service, NOON)
+        facts = facts_of(service.cycle, WEB)
+    assert facts is not None
+    assert what_if_facts(facts).policy.horizontal.lead_time == 8 * MINUTE
 
 
 def test_an_answer_has_three_runs_over_the_same_minutes(facts: FactsServer) -> None:
