@@ -71,15 +71,13 @@ def learned(
     """
     known = ~np.isnan(load_per_pod)
     good, bad = load_per_pod[known & ~strained], load_per_pod[known & strained]
-    if not len(good) and not len(bad):
-        return replace(before, version=version)
-    carried = max(float(np.quantile(good, CARRIED_QUANTILE)) if len(good) else 0.0, before.amount)
+    begin = max(min(before.amount, most), target)
+    carried = max(float(np.quantile(good, CARRIED_QUANTILE)) if len(good) else 0.0, begin)
     bound = float(np.quantile(bad, STRAIN)) if len(bad) else np.inf
     observed = max(min(carried, bound, most), target)
     minutes = before.minutes + each * int(known.sum())
     weight = minutes / (minutes + MINUTES_ENOUGH)
-    amount = weight * observed + (1 - weight) * min(max(before.amount, target), max(most, target))
-    return LearnedCapacity(amount, minutes, version, before.cost)
+    return LearnedCapacity(begin + weight * (observed - begin), minutes, version, before.cost)
 
 
 def rolled_out(before: LearnedCapacity, version: str, cost: float | None, fresh: float) -> LearnedCapacity:

@@ -166,8 +166,7 @@ class Forecaster:
             return waiting[: self.fits]
         before = self.renewed[1] if self.renewed[0] == now else 0
         old = shards.oldest(now, self.refit_after, self._share() - before)
-        if old:
-            self.renewed = (now, before + len(old))
+        self.renewed = (now, before + len(old))
         return old
 
     def _share(self) -> int:
