@@ -239,14 +239,14 @@ def bounded(count: Counts, lowest: Counts, highest: Counts) -> Counts:
 
 
 def bounds_sentence(step: Step) -> str:
-    """Say which bound applies, and which maximum the load would need."""
+    """Say which bound applies, and which maximum would not limit the count: load, an event or spare pods ask for it."""
     rules = step.row.rules
     lowest, highest = rules.lowest, rules.highest
     rule = "TooFewReplicas" if step.before < lowest else "TooManyReplicas"
     if lowest == 1 and rules.may_sleep and step.before < 1:
         return KEPT_AWAKE
     clause = f"{rule}: {lowest} to {'any number of' if highest == MAX_INT32 else highest} replicas"
-    return f"{clause}; the load asks for a maximum of {step.before}" if step.before > highest else clause
+    return f"{clause}; a maximum of {step.before} would not limit it" if step.before > highest else clause
 
 
 class ClampRule(NamedTuple):

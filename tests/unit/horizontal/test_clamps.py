@@ -178,6 +178,11 @@ class TestMaximaOfEvents:
         floor = ScheduledEvent(name="sale", replicas=8, start=after(-60), end=after(60))
         assert self.capped(self.NIGHT, floor)[0] == 8
 
+    def test_a_floor_above_the_maximum_of_the_workload_is_not_said_to_be_load(self) -> None:
+        floor = ScheduledEvent(name="sale", replicas=8, start=after(-60), end=after(60))
+        record = decided(outlooks(cpu=2.0), under=policy(events=(floor,), max_replicas=6))
+        assert (record.recommended_replicas, "load" in record.clamps[-1].why) == (6, False)
+
     def test_the_count_goes_down_by_the_window_of_stabilization(self) -> None:
         """Ten pods were recommended two minutes ago; the event removes none before the window is over."""
         under = policy(events=(self.NIGHT,), lead_time="3m", scale_down_stabilization="5m")

@@ -348,7 +348,7 @@ class TestRecord:
 
     def test_the_clamp_says_by_which_rule(self) -> None:
         (bounds,) = decided(outlooks(cpu=9.0), workload=workload(autoscaler=hpa(lowest=2, highest=5))).clamps
-        assert bounds == Clamp("bounds", 18, 5, "TooManyReplicas: 2 to 5 replicas; the load asks for a maximum of 18")
+        assert bounds == Clamp("bounds", 18, 5, "TooManyReplicas: 2 to 5 replicas; a maximum of 18 would not limit it")
 
     def test_each_target_shows_both_sides_and_what_they_ask(self) -> None:
         (view,) = decided(outlooks(cpu=2.0, cpu_ahead=3.0)).signals
