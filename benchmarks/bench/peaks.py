@@ -38,7 +38,7 @@ LEAD_MINUTES = (2, 5, 10, 20, 30)
 WINDOW_MINUTES = 4
 MODEL = "adaptive"
 ORIGINS = 60
-"""Of each series: of 720 peaks a share varies by 0.011, of which it varies by 0.02 at 240."""
+"""Cuts of each series: chance moves a share of 720 peaks by 0.011, of 240 by 0.02."""
 CHOSEN_LEVELS = [KNOWN_LEVELS.index(level) for level in LEVELS]
 TASK = Task("peaks", TASKS[0].step, timedelta(minutes=max(LEAD_MINUTES) + WINDOW_MINUTES), ORIGINS)
 
