@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from itertools import groupby
+from itertools import groupby, zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 LOOKS = 4
 REFERENCE = Path(__file__).parents[1] / "data" / "demo-counts.txt"
+LAST_DIGITS = 10
+"""Minutes of a workload, of some 8,000, that another processor's last digits may decide otherwise: where a quantile is
+next to the edge of a count."""
 PICTURES = Path(__file__).parents[2] / "docs" / "pictures"
 REMEDY = (
     "look at it; `python -m tests.browser.pictures ADDRESS docs/pictures` takes all of `forecaster demo --serve` anew"
@@ -73,7 +76,23 @@ def test_the_demo_gives_the_counts_of_the_reference_minute_by_minute(demo: Demo)
     played = "".join(f"{workload} {_run_lengths(row)}\n" for workload, row in sorted(demo.decisions.items()))
     if os.environ.get("FORECASTER_WRITE_REFERENCE"):
         REFERENCE.write_text(played, encoding="utf-8")
-    assert played.splitlines() == REFERENCE.read_text(encoding="utf-8").splitlines()
+    rows = [_minutes_of(text) for text in (played, REFERENCE.read_text(encoding="utf-8"))]
+    assert rows[0].keys() == rows[1].keys()
+    other = {name: _other(own, rows[1][name]) for name, own in rows[0].items() if own != rows[1][name]}
+    assert sum(map(len, other.values())) <= LAST_DIGITS, other
+
+
+def _minutes_of(text: str) -> dict[str, list[str]]:
+    """Return the decisions of each workload, a minute each."""
+    lines = (line.split(" ") for line in text.splitlines())
+    pairs = ((name, [run.rsplit("*", 1) for run in runs]) for name, *runs in lines)
+    return {name: [decision for decision, times in runs for _ in range(int(times))] for name, runs in pairs}
+
+
+def _other(own: list[str], reference: list[str]) -> list[str]:
+    """Name the minutes in which two rows differ, with both decisions."""
+    pairs = enumerate(zip_longest(own, reference))
+    return [f"{minute}: {now} for {before}" for minute, (now, before) in pairs if now != before]
 
 
 @pytest.fixture(scope="module")
