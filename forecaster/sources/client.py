@@ -67,7 +67,7 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
             with translated(where):
                 form = {**question.form, **_NO_CACHE, "timeout": f"{max(patience - 1, patience / 2):.3f}"}
                 response = self._sent(question.path, patience, form)
-                if response.status_code in NO_POST and self._method == "POST":
+                if response.status_code in NO_POST and response.request.method == "POST":
                     self._method = "GET"
                     response = self._sent(question.path, patience, form)
                 body = body_of(response, self._max_bytes)

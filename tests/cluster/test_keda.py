@@ -188,6 +188,7 @@ def test_the_sum_of_a_formula_does_not_grow_while_our_part_is_not_known(
         goal="an HPA that holds",
     )
     assert desired(keda.api, namespace) in {0, 2}  # 0 where it has not had a count yet
+    assert keda.api.read("Deployment", "web", namespace)["spec"]["replicas"] == 2
 
 
 def test_its_metrics_api_trigger_reads_our_json_with_a_token(keda: ControlPlane, table: Path, namespace: str) -> None:
