@@ -137,8 +137,7 @@ class StaticRows:
     @cached_property
     def least_history(self) -> NDArray[np.float64]:
         """[row] seconds of the latest hours that must be known before anything is forecast."""
-        least = (max(row.policy.min_history, row.lead_time) for row in self.rows)
-        return np.array([span.total_seconds() for span in least], np.float64)
+        return np.array([row.policy.min_history.total_seconds() for row in self.rows], np.float64)
 
     @cached_property
     def zones(self) -> Mapping[WorkloadId, str]:

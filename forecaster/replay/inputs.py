@@ -56,7 +56,7 @@ class DecisionInputs:
         self._series = rows_of([run.series for run in runs])
         self._parts = list(_parts(runs, self._policy["quantile"]))
         self._oldest = np.array([policy.max_sample_age // MINUTE for policy in policies])
-        self._min_history = np.array([-(-_min_history(policy) // MINUTE) for policy in policies])
+        self._min_history = np.array([-(-policy.min_history // MINUTE) for policy in policies])
         self._calendar = EventCalendar([policy.horizontal.events for policy in policies], [*map(_lead_time, policies)])
         self._acting = _acting(runs, measurements.minutes)
         self._never, self._nothing_lost = np.zeros(len(runs), np.bool_), np.zeros(len(runs))
@@ -185,8 +185,3 @@ def _acting(runs: Sequence[Run], minutes: int) -> Flags:
 
 def _lead_time(policy: Policy) -> timedelta:
     return lead_time(policy.horizontal).value
-
-
-def _min_history(policy: Policy) -> timedelta:
-    """Return the history that a forecast needs, as in the service."""
-    return max(policy.min_history, _lead_time(policy))

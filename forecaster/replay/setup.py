@@ -128,21 +128,20 @@ def _contradiction(workload: Workload, policy: Policy) -> str:
 
 
 def _too_short(policy: Policy, measurements: Measurements, assumed: Assumptions) -> str:
-    lead = lead_time_of(policy.horizontal, assumed)
-    reach, length = lead + policy.horizontal.window, measurements.minutes * MINUTE
+    reach = lead_time_of(policy.horizontal, assumed) + policy.horizontal.window
+    length = measurements.minutes * MINUTE
     past = measurements.begin - measurements.traces.start + MINUTE
     if length <= reach:
         return (
             f"{duration_text(length)} are replayed, and a decision looks {duration_text(reach)} ahead "
             "(lead_time + window); replay a longer time"
         )
-    least = max(lead, policy.min_history)
-    if past < least:
-        rest = past + length - least
+    if past < policy.min_history:
+        rest = past + length - policy.min_history
         remedy = f"replay the last {duration_text(rest)}" if rest > reach else "record a longer time"
         return (
-            f"{duration_text(past)} of history before the replay is less than {duration_text(least)} "
-            f"(the larger of lead_time and min_history); {remedy}"
+            f"{duration_text(past)} of history before the replay is less than {duration_text(policy.min_history)} "
+            f"(min_history); {remedy}"
         )
     return ""
 

@@ -19,7 +19,6 @@ from forecaster.domain.signal import Measured, PeakForecast, Unknown
 from forecaster.domain.window import HOUR, MINUTE
 from forecaster.forecasting.peaks import HIGH, LOW, MEDIAN
 from forecaster.horizontal.gate_states import Gate, GateState
-from forecaster.horizontal.lead_time import lead_time
 from forecaster.horizontal.state import State
 from forecaster.horizontal.targets import AmountTarget, UtilizationTarget, targets_of, usable
 from forecaster.hpa.behavior import PastRecommendation, PastRecommendations, ScaleEvents, record_scale_event
@@ -347,8 +346,7 @@ class DecisionsOfOne:
             return SignalForecast(signal, Unknown("no sample"), Unknown("no forecast"))
         if age > policy.max_sample_age:
             return SignalForecast(signal, Unknown("too old", stale=True), Unknown("no forecast"))
-        least = max(policy.min_history, lead_time(policy.horizontal).value)
-        enough = int(latest.known[minute, series]) * MINUTE >= least
+        enough = int(latest.known[minute, series]) * MINUTE >= policy.min_history
         ahead = self._forecast(signal, policy, minute, now) if enough else Unknown("too little history")
         return SignalForecast(signal, Measured(value, now - age), ahead)
 

@@ -95,7 +95,7 @@ def test_a_document_has_the_demand_of_each_minute_and_null_for_a_gap(tmp_path: P
 
 def test_a_replay_of_a_whole_table_names_the_length_that_leaves_a_history(export: Path, manifest: Path) -> None:
     done = run("--export", str(export), "--hpa", str(manifest), "--pod-capacity", "requests=70", "--length", "1d")
-    assert "0s of history before the replay is less than 1h (the larger of lead_time and min_history)" in done.output
+    assert "0s of history before the replay is less than 1h (min_history)" in done.output
     assert "replay the last 5h40m" in done.output
     assert "--hpa FILE" not in done.output, "it was given"
 

@@ -338,11 +338,11 @@ class TestInTheCycle:
         web = named(self.stage(6, lead_time=minutes(4)).run(after(170)), "web")
         assert web.lead_time == (minutes(4), "configured")
 
-    def test_pods_that_take_longer_than_the_history_reaches_leave_measured_demand_to_decide(self) -> None:
+    def test_a_lead_time_longer_than_the_minutes_that_are_kept_is_forecast_all_the_same(self) -> None:
         stage = CycleOnFakes(load("web"), policies=Policies(policy(lead_time=minutes(360))))
         web = named(stage.run(), "web")
-        assert web.replicas.reason is Reason.FALLBACK
-        assert "6h is the least" in web.replicas.message
+        assert web.replicas.reason is not Reason.FALLBACK
+        assert web.signals[0].forecast.until == NOON + minutes(363)
 
     def test_while_the_source_is_down_nothing_is_measured(self) -> None:
         stage = CycleOnFakes(load("web"))

@@ -117,9 +117,11 @@ def test_an_hpa_without_metrics_is_refused() -> None:
     assert "has no metrics" in refusal(traces(STEADY, autoscaler=bare))
 
 
-def test_history_shorter_than_the_lead_time_is_refused() -> None:
-    policy = Policy(horizontal=HorizontalPolicy(lead_time=timedelta(hours=4)))
-    assert "less than 4h" in refusal(traces([2.0] * 300), policy)
+def test_history_shorter_than_a_forecast_needs_is_refused() -> None:
+    recorded = traces([2.0] * 300)
+    latest = {signal: values[:, PAST - 120 :] for signal, values in recorded.values.items()}
+    began_late = replace(recorded, start=recorded.start + minutes(PAST - 120), values=latest)
+    assert "less than 3h (min_history)" in refusal(began_late, Policy(min_history=timedelta(hours=3)))
 
 
 def test_a_replay_shorter_than_it_looks_ahead_is_refused() -> None:
