@@ -9,7 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -19,6 +19,7 @@ from forecaster.domain.signal import CPU, MEMORY
 from forecaster.domain.window import FIVE_MINUTES, HOUR
 from forecaster.errors import SourceError, SourceUnavailable, shown_url
 from forecaster.sources import factory
+from forecaster.sources.client import MAX_SKEW
 from forecaster.sources.facts import Identity, identity_of
 from forecaster.sources.identity import PERMISSIONS
 from forecaster.sources.inventory import WITH_FRACTIONS, older
@@ -51,19 +52,14 @@ def probe(
     """Try the address first, and everything else only if it answers. `now` is our own clock, `delay` of the cycle."""
     with closing(factory.prometheus(settings, queries, signals)) as source:
         reached = _reached(source, settings, now)
-        if reached[-1].name != "clock":
+        if reached[-1].name != "version":
             return reached
         late = _guarded("sample lag", partial(_lag, source, now, delay))
-        return [*reached, _version(source), *probe_data(source, whole_minute(now)), late]
-
-
-def whole_minute(now: datetime) -> datetime:
-    """The latest whole minute."""
-    return datetime.fromtimestamp(now.timestamp() // 60 * 60, UTC)
+        return [*reached, *probe_data(source, now.replace(second=0, microsecond=0)), late]
 
 
 def _reached(source: PrometheusSource, settings: PrometheusSettings, now: datetime) -> list[Check]:
-    """Check address, authentication and clock with one small query; end at the first failure."""
+    """Check address, authentication and clock with one small query; end at a failure that would fail all others."""
     address = Check("address", ok=True, detail=f"{shown_url(settings.url)} answers")
     try:
         rows = source.rows(by_its_own_clock("time", "vector(time())"))
@@ -79,7 +75,8 @@ def _reached(source: PrometheusSource, settings: PrometheusSettings, now: dateti
     ahead_seconds = rows[0].value - now.timestamp()
     detail = f"the server is {abs(ahead_seconds):.1f} s {'ahead' if ahead_seconds >= 0 else 'behind'}"
     clock = Check("clock", abs(ahead_seconds) <= _CLOCK_TOLERANCE.total_seconds(), detail, _CLOCK)
-    return [address, Check("authentication", ok=True, detail="accepted"), clock]
+    version = [_version(source)] if abs(ahead_seconds) <= MAX_SKEW else []
+    return [address, Check("authentication", ok=True, detail="accepted"), clock, *version]
 
 
 def _version(source: PrometheusSource) -> Check:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from forecaster.cli.doctor import verdict as verdict_of
-from forecaster.sources.probe import probe, whole_minute
+from forecaster.sources.probe import probe
 from forecaster.sources.queries import Queries
 from forecaster.sources.settings import PrometheusSettings
 from tests.support.http_server import Reply, Server, matrix, page, vector, verdict
@@ -47,7 +47,7 @@ class Cluster:
     def rows(self, query: str, at: float) -> list[tuple[dict[str, str], str]]:
         if query == "vector(time())":
             return [({}, str(NOW.timestamp() + self.ahead))]
-        minute = whole_minute(NOW).timestamp()
+        minute = NOW.replace(second=0, microsecond=0).timestamp()
         if any(metric in query for metric in self.missing) or minute - at > self.history.total_seconds():
             return []
         if query.startswith("max(timestamp("):
@@ -108,9 +108,11 @@ def test_a_refused_identity() -> None:
 def test_clocks_that_differ(ahead: float, detail: str) -> None:
     cluster = Cluster()
     cluster.ahead = ahead
-    failed = bad(run_checks(cluster))
+    checks = run_checks(cluster)
+    failed = bad(checks)
     assert detail in failed["clock"].detail
     assert failed.keys() == {"clock"}
+    assert ("query cpu" in checks) == (abs(ahead) < 120), "further apart, each question would be refused for this"
 
 
 def test_spans_that_are_not_answered() -> None:
