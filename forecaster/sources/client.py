@@ -34,7 +34,7 @@ _NO_CACHE = {"nocache": "1"}
 """Without this parameter VictoriaMetrics hides the last 30 seconds, and so the latest minute; others ignore it."""
 MAX_SKEW, PRESENT = 120.0, 300.0
 """Seconds by which the server's clock may differ from ours, in questions about the latest seconds by our clock."""
-NO_POST = frozenset({405, 501})  # of a server, or of what is before it, that takes questions in the address only
+NO_POST = frozenset({403, 405, 501})  # of what takes questions in the address only, or lets its callers `get` alone
 IMPATIENT = 1 / 3
 """Share of the time for an answer after a question without one: a server that stands still ends no cycle's minute."""
 
@@ -66,10 +66,11 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
         try:
             with translated(where):
                 form = {**question.form, **_NO_CACHE, "timeout": f"{max(patience - 1, patience / 2):.3f}"}
-                response = self._sent(question.path, patience, form)
+                response = self._sent(question.path, patience, form, self._method)
                 if response.status_code in NO_POST and response.request.method == "POST":
-                    self._method = "GET"
+                    response.close()
                     response = self._sent(question.path, patience, form)
+                    self._method = "POST" if response.status_code in NO_POST else "GET"
                 body = body_of(response, self._max_bytes)
             _compare_clocks(question, response.headers.get("Date", ""), where)
             return understood(response, body, where)
@@ -89,8 +90,9 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
             response = self._sent(f"/api/v1/status/{topic}", self._settings.read_timeout_seconds)
             return facts_of(body_of(response, self._max_bytes)) if response.ok else {}
 
-    def _sent(self, path: str, patience: float, form: Mapping[str, str] | None = None) -> requests.Response:
-        method = self._method if form else "GET"
+    def _sent(
+        self, path: str, patience: float, form: Mapping[str, str] | None = None, method: str = "GET"
+    ) -> requests.Response:
         return self._session.request(  # type: ignore[no-any-return]
             method,
             self.url + path,

@@ -59,9 +59,9 @@ def test_an_answer_that_a_proxy_compressed_all_the_same_is_read() -> None:
         assert ask(server.url).series[0].metric == {"a": "b"}
 
 
-@pytest.mark.parametrize("status", [405, 501])
+@pytest.mark.parametrize("status", [403, 405, 501])
 def test_where_no_post_is_taken_questions_are_asked_in_the_address(status: int) -> None:
-    """Proxies that only let readers through allow GET alone."""
+    """Proxies that only let readers through allow GET alone; those that ask for rights take POST for `create`."""
 
     def reading_only(request: HttpRequest) -> Reply:
         return vector(({"a": "b"}, "1")) if request.method == "GET" else Reply(status, b"no")
@@ -71,6 +71,18 @@ def test_where_no_post_is_taken_questions_are_asked_in_the_address(status: int) 
     assert [answer.series[0].metric for answer in answers] == [{"a": "b"}] * 2
     assert [request.method for request in server.requests] == ["POST", "GET", "GET"]
     assert "query=up" in server.requests[-1].path
+
+
+def test_where_neither_is_allowed_post_is_tried_again() -> None:
+    """A long question does not fit into an address, and the right may come back."""
+    with (
+        Server(lambda _: page(403, "no")) as server,
+        closing(PrometheusClient(PrometheusSettings(url=server.url))) as client,
+    ):
+        for _ in range(2):
+            with pytest.raises(Denied):
+                client.ask(at_instant("cpu", "up", AT))
+    assert [request.method for request in server.requests] == ["POST", "GET"] * 2
 
 
 def test_a_path_prefix_is_kept() -> None:

@@ -273,7 +273,7 @@ def test_what_the_server_refuses_names_the_permission_that_is_missing(
 ) -> None:
     def answer(request: HttpRequest) -> Reply:
         token = json.dumps({"access_token": "a token", "expires_in": 3600}).encode()
-        return page(403, "forbidden") if request.path == "/api/v1/query" else Reply(body=token)
+        return page(403, "forbidden") if request.path.startswith("/api/v1/query") else Reply(body=token)
 
     with Server(answer) as server:
         given = {
