@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
 from typing import NamedTuple
 
 import numpy as np
 
-from forecaster.domain.policy import Policy
 from forecaster.domain.window import MINUTE
 from forecaster.forecasting.peaks import LOW
 from forecaster.horizontal.columns import Codes, Counts, Flags, Floats
@@ -57,7 +55,8 @@ class DecisionInputs:
         self._parts = list(_parts(runs, self._policy["quantile"]))
         self._oldest = np.array([policy.max_sample_age // MINUTE for policy in policies])
         self._min_history = np.array([-(-policy.min_history // MINUTE) for policy in policies])
-        self._calendar = EventCalendar([policy.horizontal.events for policy in policies], [*map(_lead_time, policies)])
+        rules = [policy.horizontal for policy in policies]
+        self._calendar = EventCalendar([each.events for each in rules], [lead_time(each).value for each in rules])
         self._acting = _acting(runs, measurements.minutes)
         self._never, self._nothing_lost = np.zeros(len(runs), np.bool_), np.zeros(len(runs))
         self._first, self._block = 0, self._prepared(0)
@@ -181,7 +180,3 @@ def _acting(runs: Sequence[Run], minutes: int) -> Flags:
     gated = [run.acting is not None and run.policy is not None and run.policy.horizontal.gate for run in runs]
     columns = [run.acting if gate and run.acting is not None else always for gate, run in zip(gated, runs, strict=True)]
     return np.stack(columns, axis=1)
-
-
-def _lead_time(policy: Policy) -> timedelta:
-    return lead_time(policy.horizontal).value
