@@ -75,8 +75,7 @@ def _further(network: Network, first: Floats, window: Floats) -> Floats:
 
     All windows are rows of one matrix: a product of many small ones takes a third longer where windows are few.
     """
-    rows = window.reshape(-1, window.shape[-1])
-    hidden = standard(rows, network.window_mean, network.window_spread) @ network.window
+    hidden = standard(window.reshape(-1, window.shape[-1]), network.window_mean, network.window_spread) @ network.window
     by_origin = hidden.reshape(*window.shape[:2], -1)
     by_origin += first[:, None, :]
     deep = leaky(hidden) @ network.hidden

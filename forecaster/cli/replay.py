@@ -172,6 +172,8 @@ def replay(
     print_comparison(outcome, output)
     finished(shown)
     if not outcome.workloads:
-        if not (given.hpa and (given.request or given.pod_capacity)):
-            tell("State what scales it by --hpa FILE, and its pods by --request cpu=500m; see docs/replay.md.")
+        hints = [] if given.hpa else ["what scales it by --hpa FILE"]
+        hints += [] if given.request or given.pod_capacity else ["its pods by --request cpu=500m"]
+        if hints:
+            tell(f"State {', and '.join(hints)}; see docs/replay.md.")
         raise typer.Exit(1)

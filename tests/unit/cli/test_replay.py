@@ -137,6 +137,13 @@ def test_an_export_without_an_hpa_is_left_out_with_the_reason(export: Path) -> N
     assert "State what scales it by --hpa FILE, and its pods by --request cpu=500m" in done.output
 
 
+def test_what_was_stated_is_not_asked_for_again(tmp_path: Path, manifest: Path) -> None:
+    cores = [f"2026-03-01T{m // 60:02}:{m % 60:02}:00Z,shop/web,cpu,2" for m in range(120)]
+    (tmp_path / "cores.csv").write_text("timestamp,workload,signal,value\n" + "\n".join(cores))
+    done = run("--export", str(tmp_path / "cores.csv"), "--hpa", str(manifest), "--length", "20m", "--no-cache")
+    assert "State its pods by --request cpu=500m; see docs/replay.md." in done.output
+
+
 def test_a_request_that_is_no_amount_is_refused_whatever_is_replayed() -> None:
     done = run("shop/checkout", "--request", "cpu=abc")
     assert "--request: 'cpu=abc': " in str(done.exception)
