@@ -195,8 +195,8 @@ class WhatIfAnswers:
             facts = requested_facts(self._facts, id_)
         except OSError as error:
             raise ValueError(f"the computing process does not send its history: {error.strerror or error}") from error
-        if facts is None:
-            raise ValueError(f"the computing process knows no {id_.kind} {id_} yet; its first cycle may still run")
+        if facts is None or not facts.series:
+            raise ValueError(f"nothing is known of {id_.kind} {id_} yet; it is new, or the first cycle still runs")
         return PreparedWorkload(facts, WhatIf(what_if_facts(facts)))
 
 

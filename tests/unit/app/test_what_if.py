@@ -133,7 +133,7 @@ def test_its_policy_is_taken_by_the_settings(facts: FactsServer) -> None:
 @pytest.mark.parametrize(
     ("id_", "changes", "why"),
     [
-        (WEB._replace(name="nothing"), {}, "knows no Deployment shop/nothing"),
+        (WEB._replace(name="nothing"), {}, "nothing is known of Deployment shop/nothing yet"),
         (WEB._replace(name="cart"), {}, "no HPA scales it"),
         (WEB, {"quantile": 3}, "quantile: "),
         (WEB, {"sizing": 1}, "sizing is no setting that can be tried"),
@@ -142,6 +142,19 @@ def test_its_policy_is_taken_by_the_settings(facts: FactsServer) -> None:
 )
 def test_a_refusal_is_a_sentence(facts: FactsServer, id_: WorkloadId, changes: dict[str, float], why: str) -> None:
     assert why in answered(facts, id_, **changes)["refused"]
+
+
+def test_a_workload_that_was_never_measured_is_told_so(tmp_path: Path) -> None:
+    with recorded_cluster((workload("web"),)) as cluster, composed(cluster, tmp_path) as service:
+        tick(service, NOON)
+        packed = facts_of(service.cycle, WEB)
+    assert packed is not None
+    server = FactsServer(lambda _: msgspec.msgpack.encode(msgspec.structs.replace(packed, series={})), tmp_path)
+    server.start()
+    try:
+        assert "nothing is known of Deployment shop/web yet" in answered(server)["refused"]
+    finally:
+        server.close()
 
 
 def test_a_workload_of_which_nothing_can_be_put_together_costs_no_other_its_answer(tmp_path: Path) -> None:
