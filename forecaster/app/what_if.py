@@ -15,7 +15,6 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 
 import msgspec
 import numpy as np
@@ -292,7 +291,9 @@ def asked(within: float = 0.0) -> bool:
 
 def what_if_facts(facts: WorkloadFacts) -> WhatIfFacts:
     """Return the facts in the form that a replay reads."""
-    signals = Signals(tuple(Signal(name, **_tupled(properties)) for name, properties in facts.signals))
+    signals = Signals(
+        tuple(Signal(name, **{**stated, "metrics": tuple(stated["metrics"])}) for name, stated in facts.signals)
+    )
     policy = Policy.model_validate(facts.policy)
     horizontal = policy.horizontal.reading(signals).with_observed(None, facts.filled)
     return WhatIfFacts(
@@ -304,10 +305,6 @@ def what_if_facts(facts: WorkloadFacts) -> WhatIfFacts:
         gate=Gate(GateState(facts.standing), GateForecaster(facts.forecaster)),
         behavior=facts.behavior,
     )
-
-
-def _tupled(properties: Mapping[str, Any]) -> dict[str, Any]:
-    return {**properties, "metrics": tuple(properties["metrics"])}
 
 
 def _traces(facts: WorkloadFacts, signals: Signals) -> Traces:
