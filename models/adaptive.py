@@ -37,7 +37,7 @@ from .shift import levelled, shifts
 from .spread import read_table
 
 # Series of one replay: what the network makes of 64 origins of each of these stays near the processor.
-SERIES_PER_REPLAY = 16
+SERIES_PER_REPLAY = 32
 
 
 class AdaptiveState(NamedTuple):
