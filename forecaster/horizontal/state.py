@@ -62,7 +62,7 @@ class State(Table):
             return state
         times = tuple(min(time, now) for time in state.times)
         first = max(bisect_left(times, now - keep) - 1, 0)
-        slots = np.pad(state.recommendations[first:], ((0, 1), (0, 0)), constant_values=UNKNOWN)
+        slots = np.concatenate([state.recommendations[first:], np.full((1, state.rows), UNKNOWN, np.int32)])
         return replace(state, times=(*times[first:], now), recommendations=slots)
 
     def recommended(self, counts: Counts) -> State:

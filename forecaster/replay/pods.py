@@ -98,11 +98,10 @@ def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
 class StartUps:
     """One start-up time for each row, in whole syncs; with 0 a pod serves at the sync that asks for it."""
 
-    same = None
-
     def __init__(self, syncs: Counts) -> None:
         self._syncs = syncs
         self.longest = int(syncs.max(initial=0))
+        self.same = self.longest if (syncs == self.longest).all() else None
 
     def at(self, now: datetime | None) -> Counts:
         """Return the number of syncs [row] that holds at any instant."""
