@@ -33,7 +33,7 @@ MIN_HISTORY = DAYS_BEFORE + 1
 """Days: one to judge, one to look back on, and one for a rhythm."""
 FORECAST_BATCH = 16
 """Targets whose past days are forecast together: with all quantiles they take some twenty megabytes."""
-REPLAY_BATCH = {"quantile": 384, "newsvendor": 96}
+REPLAY_BATCH = {"quantile": 768, "newsvendor": 96}
 """Targets per replay, by sizing: the distribution of a minute takes nine times the memory of one quantile."""
 SMALLEST = 1e-9
 
