@@ -8,13 +8,13 @@ computed in this process, or a real Prometheus over the blocks that benchmarks/f
 requests of each cycle are then sent once more, and the answers thrown away: Prometheus' own time beside ours.
 
 Cycles go on until every model is fitted and every workload sized; the steady state follows, in which each cycle renews
-its share of the models (one shard of 157 at 10,000 workloads). With `--refit` all models fall due at once after that,
-and so many cycles are reported in which they are renewed: the longest must stay within the interval. With `--fitted`
-only so many models of a signal are fitted at first (benchmarks/borrowed.py). CPU is that of a process with all its
-threads; Prometheus reports its own. Steps are reported in CPU seconds, each with its highest memory; at the end the
-files that are left are weighed, and the serving process on them. Limits: own CPU of a steady cycle 1.5 s at 10,000
-workloads, 5 s at 30,000 and 18 s at 100,000 (`--workloads`), peak 1.0 GiB at 10,000 and 8 GiB at 100,000; back-fill 1.5
-times Prometheus' own time.
+its share of the models (at 10,000 workloads one of 128 in four cycles of ten). With `--refit` all models fall due at
+once after that, and so many cycles are reported in which they are renewed: the longest must stay within the interval.
+With `--fitted` only so many models of a signal are fitted at first (benchmarks/borrowed.py). CPU is that of a process
+with all its threads; Prometheus reports its own. Steps are reported in CPU seconds, each with its highest memory; at
+the end the files that are left are weighed, and the serving process on them. Limits: own CPU of a steady cycle 1.5 s at
+10,000 workloads, 5 s at 30,000 and 18 s at 100,000 (`--workloads`), peak 1.0 GiB at 10,000 and 8 GiB at 100,000;
+back-fill 1.5 times Prometheus' own time.
 """
 
 from __future__ import annotations
