@@ -223,7 +223,7 @@ class Decider:
         groups = rows.static.groups
         keep = max((group.policy.keep for group in groups), default=0.0)
         signals = dict.fromkeys(signal for group in groups for signal in group.rules.signals)
-        self.observed.state = self.observed.known_anew(fitted.table, now).opened(now.timestamp(), keep, signals)
+        self.observed.state = fitted.table.opened(now.timestamp(), keep, signals)
         return fitted.places
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Container, Mapping
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any, NamedTuple, TypeVar
 
 import msgspec
@@ -24,8 +24,6 @@ from forecaster.horizontal.gate_states import Gates
 from forecaster.horizontal.state import State
 
 NOTHING_LEARNED: Mapping[str, PodCapacity] = {}
-LONGEST_GAP = timedelta(minutes=5)
-"""Or two cycles where these are longer: what was recommended before may have left the stabilization window."""
 
 
 class ObservedPolicy(NamedTuple):
@@ -161,12 +159,6 @@ class Observed:
     def decided_at(self) -> float:
         """Epoch seconds of the last evaluation time that was decided; 0 where there was none."""
         return max(self.state.times, default=0.0)
-
-    def known_anew(self, state: State, now: datetime) -> State:
-        """The state before a decision; after a stop its rows count as new, as by a restarted HPA (HPA rules §3)."""
-        if now.timestamp() - self.decided_at <= max(LONGEST_GAP, 2 * self.lead_times.interval).total_seconds():
-            return state
-        return replace(state, begun=np.zeros_like(state.begun))
 
     def in_force(self, stated: Policies) -> Policies:
         """The policies of this cycle."""

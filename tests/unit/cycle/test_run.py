@@ -260,13 +260,6 @@ class TestSourceDown:
         stage.source.down = None
         assert stage.run(after(2)).recommendations[0].recommended_replicas == 8
 
-    def test_after_a_stop_a_count_falls_no_sooner_than_by_a_restarted_hpa(self) -> None:
-        """Nothing that was recommended before it is within the window, which then begins with the present count."""
-        stage = CycleOnFakes(Load(workload(replicas=8), {CPU: lambda at: 4.0 if at <= NOON else 1.0}))
-        stage.run()
-        outcomes = [stage.run(after(10)), *stage.run_minutes(11, 16)]
-        assert [outcome.recommendations[0].recommended_replicas for outcome in outcomes] == [8] * 6 + [2]
-
 
 class TestSignalRefused:
     def test_is_one_line_and_the_others_go_on(self) -> None:
