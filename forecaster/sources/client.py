@@ -66,10 +66,10 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
         try:
             with translated(where):
                 form = {**question.form, **_NO_CACHE, "timeout": f"{max(patience - 1, patience / 2):.3f}"}
-                response = self._sent(question.path, patience, form, self._method)
+                response = self._sent(self._method, question.path, patience, form)
                 if response.status_code in NO_POST and response.request.method == "POST":
                     response.close()
-                    response = self._sent(question.path, patience, form)
+                    response = self._sent("GET", question.path, patience, form)
                     self._method = "POST" if response.status_code in NO_POST else "GET"
                 body = body_of(response, self._max_bytes)
             _compare_clocks(question, response.headers.get("Date", ""), where)
@@ -87,16 +87,14 @@ class PrometheusClient(PrometheusConnect):  # type: ignore[misc]  # the library 
     def status(self, topic: str) -> dict[str, str]:
         """Return the server's answer under /api/v1/status; empty where it has none, as Thanos and Mimir."""
         with translated(self.where(f"status {topic}")):
-            response = self._sent(f"/api/v1/status/{topic}", self._settings.read_timeout_seconds)
+            response = self._sent("GET", f"/api/v1/status/{topic}", self._settings.read_timeout_seconds)
             return facts_of(body_of(response, self._max_bytes)) if response.ok else {}
 
-    def _sent(
-        self, path: str, patience: float, form: Mapping[str, str] | None = None, method: str = "GET"
-    ) -> requests.Response:
+    def _sent(self, verb: str, path: str, patience: float, form: Mapping[str, str] | None = None) -> requests.Response:
         return self._session.request(  # type: ignore[no-any-return]
-            method,
+            verb,
             self.url + path,
-            **{"data" if method == "POST" else "params": form},
+            **{"data" if verb == "POST" else "params": form},
             headers={**self.headers, "Accept-Encoding": "identity"},
             auth=self.auth,
             verify=self._session.verify,  # a session's own is overruled by REQUESTS_CA_BUNDLE

@@ -74,10 +74,14 @@ def _reached(source: PrometheusSource, settings: PrometheusSettings, now: dateti
     detail = f"the server is {abs(ahead_seconds):.1f} s {'ahead' if ahead_seconds >= 0 else 'behind'}"
     clock = Check("clock", abs(ahead_seconds) <= _CLOCK_TOLERANCE.total_seconds(), detail, _CLOCK)
     reached = [address, Check("authentication", ok=True, detail="accepted"), clock]
-    with suppress(SourceError):  # a clock that is minutes off: each further question would be refused for it
-        source.rows(at_instant("clock", "vector(time())", now))
-        reached.append(_version(source))
-    return reached
+    return [*reached, _version(source)] if clock.ok or _answers_for(source, now) else reached
+
+
+def _answers_for(source: PrometheusSource, now: datetime) -> bool:
+    """Whether the server answers for this instant; with a clock that is minutes off each question is refused."""
+    with suppress(SourceError):
+        return bool(source.rows(at_instant("clock", "vector(time())", now)))
+    return False
 
 
 def _version(source: PrometheusSource) -> Check:
@@ -204,9 +208,7 @@ def _age(source: PrometheusSource, at: datetime) -> Check:
     if newest is None:
         return Check("sample age", ok=False, detail="no CPU sample in the last minutes", remedy=_missing(source, at))
     age = timedelta(seconds=max(at.timestamp() - newest, 0.0))
-    return Check(
-        "sample age", age <= _STALE, f"the latest sample is {duration_text(age)} old", "see that targets are up"
-    )
+    return Check("sample age", age <= _STALE, f"the latest sample is {duration_text(age)} old", "see if targets are up")
 
 
 def _interval(source: PrometheusSource, at: datetime) -> Check:

@@ -125,6 +125,13 @@ def test_a_clock_for_which_every_question_is_refused_is_one_line() -> None:
     assert not checks[-1].ok
 
 
+def test_a_server_that_answers_for_its_own_time_only_is_not_in_good_order() -> None:
+    ready = Cluster()
+    failed = bad(run_checks(lambda query: page(503, "busy") if "time" in query.form else ready(query)))
+    assert {"query cpu", "query replicas", "sample age"} <= failed.keys()
+    assert "clock" not in failed
+
+
 def test_spans_that_are_not_answered() -> None:
     """History is read by spans alone: doctor was content, and every workload was held."""
     ready = Cluster()
